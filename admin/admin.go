@@ -1,0 +1,126 @@
+// Package admin is the control plane's HTTP side: health, metrics, and the
+// door in front of everything else (token, Host, Origin, content type). It
+// decides who may ask; it must not know how answers are made.
+package admin
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"mime"
+	"net/http"
+	"strings"
+
+	"strata/internal/hostcheck"
+)
+
+// Config is what the control plane needs.
+type Config struct {
+	Token        string       // bearer token; must not be empty for New
+	Ready        func() bool  // whether the data plane takes requests
+	Metrics      http.Handler // /metrics
+	Loopback     bool         // the listener is a loopback address: Host is checked
+	AllowHosts   []string     // optional; further Host names
+	AllowOrigins []string     // optional; browser origins that may call
+}
+
+// New returns the control plane. /livez, /readyz and /metrics need no token,
+// everything else does.
+func New(cfg Config) http.Handler {
+	if cfg.Token == "" {
+		panic("BUG: admin without a token")
+	}
+	mux := http.NewServeMux()
+	health(mux, cfg)
+	mux.Handle("/", authorised(cfg.Token, http.HandlerFunc(notFound)))
+	return guarded(cfg, mux)
+}
+
+// Health returns /livez, /readyz and /metrics alone, for an address that
+// probes can reach.
+func Health(cfg Config) http.Handler {
+	mux := http.NewServeMux()
+	health(mux, cfg)
+	mux.HandleFunc("/", notFound)
+	return mux
+}
+
+func health(mux *http.ServeMux, cfg Config) {
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !cfg.Ready() {
+			fail(w, http.StatusServiceUnavailable, "server_error", "not_ready", "Strata is starting or draining.")
+			return
+		}
+		_, _ = w.Write([]byte("ok\n"))
+	})
+	mux.Handle("GET /metrics", cfg.Metrics)
+}
+
+func notFound(w http.ResponseWriter, r *http.Request) {
+	fail(w, http.StatusNotFound, "invalid_request_error", "not_found", "There is no "+r.Method+" "+r.URL.Path+" here.")
+}
+
+// authorised asks for the token. Digests are compared, so that neither
+// content nor length shows in the time it takes.
+func authorised(token string, next http.Handler) http.Handler {
+	want := sha256.Sum256([]byte(token))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		have := sha256.Sum256([]byte(given))
+		if !ok || subtle.ConstantTimeCompare(want[:], have[:]) != 1 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			fail(w, http.StatusUnauthorized, "invalid_request_error", "invalid_token",
+				"The admin token is missing or wrong; send it as a Bearer token (admin.token, or data_dir/admin.token).")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// guarded keeps web pages out: by name (DNS rebinding), by origin, and by
+// refusing writes that a form could send.
+func guarded(cfg Config, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case cfg.Loopback && !hostcheck.Allowed(r.Host, cfg.AllowHosts):
+			fail(w, http.StatusForbidden, "invalid_request_error", "host_not_allowed", "This Host name is not allowed; add it to allow_hosts.")
+		case !originAllowed(cfg, r):
+			fail(w, http.StatusForbidden, "invalid_request_error", "origin_not_allowed", "Pages of this origin may not call; add it to allow_origins.")
+		case !writeAllowed(r):
+			fail(w, http.StatusUnsupportedMediaType, "invalid_request_error", "unsupported_media_type", "Send application/json, or use PUT.")
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+func originAllowed(cfg Config, r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		site := r.Header.Get("Sec-Fetch-Site")
+		return site != "cross-site" && site != "same-site"
+	}
+	return origin == "http://"+r.Host || origin == "https://"+r.Host || hostcheck.OriginAllowed(origin, cfg.AllowOrigins)
+}
+
+func writeAllowed(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodPost, http.MethodPatch:
+		kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+		return err == nil && kind == "application/json"
+	}
+	return true
+}
+
+// fail answers in OpenAI's error shape.
+func fail(w http.ResponseWriter, status int, kind, code, message string) {
+	type body struct {
+		Message string `json:"message"`
+		Type    string `json:"type"`
+		Code    string `json:"code"`
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]body{"error": {message, kind, code}})
+}
