@@ -6,6 +6,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	// Nothing of it is used: a change of the program must make the results that
+	// the go command keeps of these tests void.
+	_ "strata/cli"
 )
 
 // build names the binary under test; TestMain makes it once.

@@ -26,7 +26,6 @@ const patience = 20 * time.Second
 // program is a running Strata.
 type program struct {
 	addr, admin string // host:port
-	dataDir     string
 	stderr      *logBuffer
 	cmd         *exec.Cmd
 	exited      chan struct{} // closed at its end; then code is set
@@ -53,10 +52,8 @@ func start(t testing.TB, upstream string, set ...string) *program {
 func launch(t testing.TB, cmd *exec.Cmd, dataDir, upstream string, set settings) *program {
 	t.Helper()
 	home := t.TempDir()
-	p := &program{
-		addr: freeAddr(t), admin: freeAddr(t), dataDir: dataDir,
-		stderr: &logBuffer{}, cmd: cmd, exited: make(chan struct{}),
-	}
+	p := &program{stderr: &logBuffer{}, cmd: cmd, exited: make(chan struct{})}
+	p.addr, p.admin = freeAddrs(t)
 	if cmd.Dir == "" {
 		cmd.Dir = home // no strata.yaml there
 	}
@@ -233,15 +230,19 @@ func (p *program) metric(t testing.TB, name string) float64 {
 	return 0
 }
 
-// freeAddr is an address of 127.0.0.1 that nobody listens on.
-func freeAddr(t testing.TB) string {
+// freeAddrs are two addresses of 127.0.0.1 that nobody listens on.
+func freeAddrs(t testing.TB) (string, string) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var addrs [2]string
+	for i := range addrs {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ln.Close() // held until both are known, so that they differ
+		addrs[i] = ln.Addr().String()
 	}
-	defer ln.Close()
-	return ln.Addr().String()
+	return addrs[0], addrs[1]
 }
 
 // within is a context that ends after patience, or with the test.

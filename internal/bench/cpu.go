@@ -144,7 +144,7 @@ func runStreams(b *bench) ([]row, error) {
 	}
 	return []row{
 		cpuRow("streams", "200 streams at one time (20 chunks, 5 ms apart): CPU per stream", bare, strata, 1.2),
-		{Case: "streams", What: "reads of the client per stream (fewer = chunks merged under load)", Unit: "reads",
+		{Case: "streams", What: "reads of the client per stream (fewer: pieces were written together)", Unit: "reads",
 			Bare: median(bare.reads), Strata: median(strata.reads)},
 	}, nil
 }

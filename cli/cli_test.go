@@ -1,0 +1,323 @@
+package cli_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "strata-cli")
+	if err != nil {
+		panic(err)
+	}
+	binary = filepath.Join(dir, "strata")
+	if out, err := exec.Command("go", "build", "-o", binary, "strata").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%s", out)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// command is the binary in an empty folder and an empty environment but for
+// env.
+func command(t *testing.T, dir string, env []string, args ...string) *exec.Cmd {
+	cmd := exec.Command(binary, args...)
+	cmd.Dir = dir
+	cmd.Env = append([]string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}, env...)
+	return cmd
+}
+
+func run(t *testing.T, dir string, env []string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	cmd := command(t, dir, env, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if _, exited := err.(*exec.ExitError); err != nil && !exited {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Wrong use is one sentence that names key and fix, and exit code 2.
+func TestMistakes(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	for _, c := range []struct {
+		name, file string
+		env, args  []string
+		want       []string
+	}{
+		{"unknown key", "listen: 127.0.0.1:0\nupstream:\n  base_urk: http://x\n", nil, []string{"config", "check"}, []string{"strata.yaml:3", "upstream.base_urk", "did you mean upstream.base_url?"}},
+		{"unknown top key", "lisen: x\n", nil, []string{"config", "check"}, []string{"strata.yaml:1", "lisen", "did you mean listen?"}},
+		{"key twice", "mode: on\nmode: off\n", nil, []string{"config", "check"}, []string{"mode"}},
+		{"not YAML", "a: [\n", nil, []string{"config", "check"}, []string{"strata.yaml", "not valid YAML"}},
+		{"list for a value", "mode: [a]\n", nil, []string{"config", "check"}, []string{"strata.yaml:1", "mode", "one value"}},
+		{"duration", "drain: {max: soon}\n", nil, []string{"config", "check"}, []string{"drain.max", "30s"}},
+		{"size", "", []string{"STRATA_LIMITS_BODY=much"}, []string{"config", "check"}, []string{"limits.body", "STRATA_LIMITS_BODY", "100MB"}},
+		{"number", "", []string{"STRATA_UPSTREAM_MAX_CONNECTIONS=x"}, []string{"config", "check"}, []string{"upstream.max_connections", "whole number"}},
+		{"mode", "", []string{"STRATA_MODE=loud"}, []string{"config", "check"}, []string{"mode", "on, observe, read-only, write-only, off"}},
+		{"missing secret file", "", []string{"STRATA_UPSTREAM_API_KEY_FILE=/nowhere/key"}, []string{"serve"}, []string{"STRATA_UPSTREAM_API_KEY_FILE", "/nowhere/key"}},
+		{"secret twice", "", []string{"STRATA_UPSTREAM_API_KEY_FILE=/x", "STRATA_UPSTREAM_API_KEY=y"}, []string{"serve"}, []string{"both set", "unset one"}},
+		{"missing config", "", nil, []string{"serve", "--config", "none.yaml"}, []string{"--config", "none.yaml", "config init"}},
+		{"open listener", "", []string{"STRATA_LISTEN=0.0.0.0:0"}, []string{"serve"}, []string{"listen", "auth.mode", "trusted-network"}},
+		{"own address", "", nil, []string{"serve", "--upstream", "http://localhost:4470/v1"}, []string{"upstream.base_url", "own address"}},
+		{"own admin address", "", nil, []string{"serve", "--upstream", "http://[::1]:4471"}, []string{"upstream.base_url", "admin.listen"}},
+		{"upstream is no URL", "", nil, []string{"serve", "--upstream", "api.openai.com/v1"}, []string{"upstream.base_url", "https://"}},
+		{"upstream with a password", "", nil, []string{"serve", "--upstream", "https://u:p@x/v1"}, []string{"upstream.api_key"}},
+		{"port in use", "", []string{"STRATA_LISTEN=" + busy.Addr().String(), "STRATA_ADMIN_LISTEN=off"}, []string{"serve"}, []string{"listen", busy.Addr().String(), "in use", "STRATA_LISTEN"}},
+		{"unknown command", "", nil, []string{"surve"}, []string{"surve"}},
+		{"unknown flag", "", nil, []string{"serve", "--por", "1"}, []string{"--por"}},
+		{"too many arguments", "", nil, []string{"version", "x"}, []string{"x"}},
+	} {
+		dir := t.TempDir()
+		if c.file != "" {
+			write(t, dir, "strata.yaml", c.file)
+		}
+		code, stdout, stderr := run(t, dir, c.env, c.args...)
+		if code != 2 || stdout != "" || strings.Contains(stderr, "Usage:") || strings.Contains(stderr, "goroutine") {
+			t.Errorf("%s: exit code %d, %q, %q", c.name, code, stdout, stderr)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(stderr, want) {
+				t.Errorf("%s: %q does not name %q", c.name, stderr, want)
+			}
+		}
+		if strings.Contains(stderr, "u:p@") {
+			t.Errorf("%s: a password is shown: %q", c.name, stderr)
+		}
+	}
+}
+
+// Values come from defaults, file, variables and flags, in this order.
+func TestSources(t *testing.T) {
+	dir := t.TempDir()
+	key := write(t, dir, "key", "sk-from-file\n")
+	write(t, dir, "strata.yaml", "mode: observe\nupstream:\n  base_url: http://file/v1\n  idle_timeout: 90s\n  api_key_file: "+key+"\nlimits: {body: 2MiB}\nallow_origins:\n  - http://a\n  - http://b\n")
+	code, stdout, stderr := run(t, dir, []string{"STRATA_UPSTREAM_BASE_URL=http://variable/v1", "STRATA_ALLOW_HOSTS=x.test, y.test", "STRATA_MODE="}, "config", "show", "--origin")
+	if code != 0 || stderr != "" {
+		t.Fatalf("%d %s", code, stderr)
+	}
+	for _, want := range []string{
+		`listen +127.0.0.1:4470 +default`, `mode +observe +strata.yaml:1`, `upstream.base_url +http://variable/v1 +STRATA_UPSTREAM_BASE_URL`,
+		`upstream.idle_timeout +1m30s +strata.yaml:4`, `upstream.api_key +\*\*\*\* +strata.yaml:5 upstream.api_key_file`,
+		`limits.body +2MB +strata.yaml:6`, `allow_origins +http://a,http://b +strata.yaml:7`, `allow_hosts +x.test,y.test +STRATA_ALLOW_HOSTS`,
+	} {
+		if !regexp.MustCompile(`(?m)^` + want + `$`).MatchString(stdout) {
+			t.Errorf("no line %s in\n%s", want, stdout)
+		}
+	}
+	if strings.Contains(stdout, "sk-from-file") {
+		t.Error("a secret is shown")
+	}
+	code, stdout, _ = run(t, dir, nil, "config", "check")
+	if code != 0 || stdout != "OK (strata.yaml)\n" {
+		t.Errorf("check: %d %q", code, stdout)
+	}
+}
+
+// Kubernetes' service links say nothing; a mistyped variable warns.
+func TestVariables(t *testing.T) {
+	links := []string{"STRATA_PORT=tcp://10.0.0.1:4470", "STRATA_SERVICE_HOST=10.0.0.1", "STRATA_SERVICE_PORT=4470", "STRATA_SERVICE_PORT_HTTP=1",
+		"STRATA_PORT_4470_TCP=tcp://x", "STRATA_PORT_4470_TCP_ADDR=x", "STRATA_ADMIN_SERVICE_HOST=x", "STRATA_ADMIN_PORT=tcp://x:1", "STRATA_ADMIN_PORT_4471_TCP_PROTO=tcp"}
+	if code, _, stderr := run(t, t.TempDir(), links, "config", "check"); code != 0 || stderr != "" {
+		t.Errorf("service links: %d %q", code, stderr)
+	}
+	code, _, stderr := run(t, t.TempDir(), []string{"STRATA_UPSTREAM_BASEURL=x"}, "config", "check")
+	if code != 0 || !strings.Contains(stderr, "STRATA_UPSTREAM_BASEURL") || !strings.Contains(stderr, "did you mean STRATA_UPSTREAM_BASE_URL?") {
+		t.Errorf("mistyped variable: %d %q", code, stderr)
+	}
+}
+
+// The file that init writes is valid, changes nothing, and is not overwritten.
+func TestInit(t *testing.T) {
+	dir := t.TempDir()
+	if code, stdout, stderr := run(t, dir, nil, "config", "init"); code != 0 || !strings.Contains(stdout, "strata.yaml written") {
+		t.Fatalf("%d %q %q", code, stdout, stderr)
+	}
+	_, shown, _ := run(t, dir, nil, "config", "show")
+	_, plain, _ := run(t, dir, nil, "config", "show", "--config", write(t, dir, "empty.yaml", ""))
+	if shown != plain {
+		t.Errorf("the template changes something:\n%s\n%s", shown, plain)
+	}
+	b, _ := os.ReadFile(filepath.Join(dir, "strata.yaml"))
+	uncommented := regexp.MustCompile(`(?m)^( *)# ([a-z_]+:)`).ReplaceAllString(string(b), "$1$2")
+	uncommented = strings.Replace(uncommented, `data_dir: ""`, "data_dir: "+dir+"/.local/share/strata", 1)
+	_, all, stderr := run(t, dir, nil, "config", "show", "--config", write(t, dir, "all.yaml", uncommented))
+	if all != plain {
+		t.Errorf("the defaults written out differ: %s\n%s\n%s", stderr, all, plain)
+	}
+	if code, _, stderr := run(t, dir, nil, "config", "init"); code != 2 || !strings.Contains(stderr, "not overwritten") {
+		t.Errorf("a second init: %d %q", code, stderr)
+	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"serve", "--help"}, {"config", "--help"}, {"config", "init", "--help"}, {"config", "check", "--help"},
+		{"config", "show", "--help"}, {"version", "--help"}, {"healthcheck", "--help"}} {
+		if code, stdout, _ := run(t, t.TempDir(), nil, args...); code != 0 || !strings.Contains(stdout, "Examples:") {
+			t.Errorf("%v: %d, no examples in %q", args, code, stdout)
+		}
+	}
+	if code, stdout, _ := run(t, t.TempDir(), nil, "version", "--json"); code != 0 || !strings.Contains(stdout, `"go":"go1.`) {
+		t.Errorf("version: %d %q", code, stdout)
+	}
+}
+
+// serving is a running binary.
+type serving struct {
+	cmd         *exec.Cmd
+	data, admin string
+	log         *bytes.Buffer
+	done        chan error
+}
+
+func serve(t *testing.T, dir string, env ...string) *serving {
+	t.Helper()
+	s := &serving{cmd: command(t, dir, append([]string{"STRATA_LISTEN=127.0.0.1:0", "STRATA_ADMIN_LISTEN=127.0.0.1:0"}, env...), "serve"), log: &bytes.Buffer{}, done: make(chan error, 1)}
+	stderr, err := s.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.cmd.Process.Kill() })
+	sc := bufio.NewScanner(io.TeeReader(stderr, s.log))
+	for sc.Scan() {
+		if _, addr, ok := strings.Cut(sc.Text(), "listening  "); ok {
+			s.data = strings.TrimSpace(addr)
+		}
+		if _, addr, ok := strings.Cut(sc.Text(), "  admin      "); ok {
+			s.admin = strings.TrimSpace(addr)
+		}
+		if strings.Contains(sc.Text(), "OPENAI_BASE_URL=") {
+			break
+		}
+	}
+	if s.data == "" {
+		t.Fatalf("no banner: %s", s.log)
+	}
+	go func() {
+		for sc.Scan() {
+		}
+		s.done <- s.cmd.Wait()
+	}()
+	return s
+}
+
+func (s *serving) stop(t *testing.T) {
+	t.Helper()
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case err := <-s.done:
+		if err != nil {
+			t.Errorf("exit: %v\n%s", err, s.log)
+		}
+	case <-time.After(10 * time.Second):
+		t.Errorf("still running 10 s after SIGTERM\n%s", s.log)
+	}
+}
+
+func get(t *testing.T, url, token string) (int, string) {
+	t.Helper()
+	req, _ := http.NewRequest("GET", url, nil)
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, _ := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(b)
+}
+
+// The token is made once, privately, and is what the control plane asks for.
+func TestServeAndToken(t *testing.T) {
+	dir := t.TempDir()
+	s := serve(t, dir)
+	path := filepath.Join(dir, ".local/share/strata/admin.token")
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("%v %v", info, err)
+	}
+	if folder, _ := os.Stat(filepath.Dir(path)); folder.Mode().Perm() != 0o700 {
+		t.Errorf("folder mode %v", folder.Mode())
+	}
+	token, _ := os.ReadFile(path)
+	for _, c := range []struct {
+		path, token string
+		want        int
+	}{{"/livez", "", 200}, {"/readyz", "", 200}, {"/metrics", "", 200}, {"/v1/stats", "", 401}, {"/v1/stats", "wrong", 401}, {"/v1/nothing", strings.TrimSpace(string(token)), 404}} {
+		if code, body := get(t, s.admin+c.path, c.token); code != c.want {
+			t.Errorf("%s: %d %.100s, want %d", c.path, code, body, c.want)
+		}
+	}
+	if _, metrics := get(t, s.admin+"/metrics", ""); !strings.Contains(metrics, "strata_overhead_seconds") || !strings.Contains(metrics, "go_goroutines") {
+		t.Error("metrics are missing")
+	}
+	if code, stdout, _ := run(t, dir, nil, "healthcheck", "--url", s.admin+"/readyz"); code != 0 || stdout != "ready\n" {
+		t.Errorf("healthcheck: %d %q", code, stdout)
+	}
+	s.stop(t)
+	if code, _, stderr := run(t, dir, nil, "healthcheck", "--url", s.admin+"/readyz"); code != 1 || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("healthcheck of nothing: %d %q", code, stderr)
+	}
+	s = serve(t, dir)
+	if again, _ := os.ReadFile(path); !bytes.Equal(again, token) {
+		t.Error("a second start made another token")
+	}
+	s.stop(t)
+}
+
+// A folder that cannot be written costs a warning, not the proxy.
+func TestUnwritableDataDir(t *testing.T) {
+	dir := t.TempDir()
+	s := serve(t, dir, "STRATA_DATA_DIR="+write(t, dir, "file", "")+"/sub")
+	if code, _ := get(t, s.admin+"/readyz", ""); code != 200 {
+		t.Errorf("not ready: %d", code)
+	}
+	s.stop(t)
+	if !strings.Contains(s.log.String(), "admin token cannot be kept") {
+		t.Errorf("no warning: %s", s.log)
+	}
+}
+
+// trusted-network opens the listener and says so.
+func TestTrustedNetwork(t *testing.T) {
+	s := serve(t, t.TempDir(), "STRATA_LISTEN=0.0.0.0:0", "STRATA_AUTH_MODE=trusted-network", "STRATA_HEALTH_LISTEN=127.0.0.1:0")
+	s.stop(t)
+	if !strings.Contains(s.log.String(), "trusted-network: whoever") {
+		t.Errorf("not logged: %s", s.log)
+	}
+}
