@@ -25,7 +25,7 @@ type Answer struct {
 	Usage        Usage
 	Outcome      Outcome
 	ErrorMessage string
-	Cut          bool // more came than is kept; texts are a beginning
+	Cut          bool // more came than is kept: texts are a beginning, or choices or calls beyond 128 are missing
 }
 
 // Choice is one of the n answers asked for.
@@ -49,6 +49,13 @@ type Usage struct {
 	CachedTokens                                int // of the prompt, read from the provider's cache
 }
 
+// maxChoices and maxCalls bound what is told apart; servers allow as many.
+// Without them a hostile answer of empty objects costs minutes to read.
+const (
+	maxChoices = 128
+	maxCalls   = 128 // of one choice
+)
+
 // choice and call gather what comes in pieces.
 type choice struct {
 	index         int
@@ -69,6 +76,7 @@ type answerReader struct {
 	choices []choice
 	failed  bool
 	done    bool // [DONE]
+	cut     bool // more choices or calls came than are kept
 }
 
 // take reads one JSON value: a whole answer or an event of a stream. Broken
@@ -139,6 +147,11 @@ func (a *answerReader) each(s *scanner, f func(s *scanner, at int)) {
 // so it is looked up first.
 func (a *answerReader) choice(s *scanner, at int) {
 	c := a.choiceAt(indexOf(s, at))
+	if c == nil {
+		a.cut = true
+		s.value()
+		return
+	}
 	s.object(func(key []byte) {
 		switch string(key) {
 		case "delta", "message":
@@ -148,7 +161,8 @@ func (a *answerReader) choice(s *scanner, at int) {
 			}
 			s.object(func(key []byte) { a.message(s, c, key) })
 		case "finish_reason":
-			if reason, ok := s.text(); ok {
+			// Some servers send an empty one with every event.
+			if reason, _ := s.text(); reason != "" {
 				c.finish = reason
 			}
 		default:
@@ -163,6 +177,7 @@ func indexOf(s *scanner, fallback int) int {
 	ahead.object(func(key []byte) {
 		if string(key) == "index" && ahead.peek() != 'n' {
 			fallback = ahead.integer()
+			ahead.fail(ErrSyntax) // of the copy: ends its walk
 		} else {
 			ahead.value()
 		}
@@ -170,11 +185,15 @@ func indexOf(s *scanner, fallback int) int {
 	return fallback
 }
 
+// choiceAt returns the choice with an index, nil where there are too many.
 func (a *answerReader) choiceAt(index int) *choice {
 	for i := range a.choices {
 		if a.choices[i].index == index {
 			return &a.choices[i]
 		}
+	}
+	if len(a.choices) == maxChoices {
+		return nil
 	}
 	a.choices = append(a.choices, choice{index: index})
 	return &a.choices[len(a.choices)-1]
@@ -187,7 +206,7 @@ func (a *answerReader) message(s *scanner, c *choice, key []byte) {
 	case "refusal":
 		c.refusal = appendText(c.refusal, s)
 	case "tool_calls":
-		a.each(s, func(s *scanner, at int) { c.call(s, indexOf(s, at)) })
+		a.each(s, func(s *scanner, at int) { a.cut = !c.merge(readFragment(s, at)) || a.cut })
 	default:
 		s.value()
 	}
@@ -227,26 +246,30 @@ func appendText(dst []byte, s *scanner) []byte {
 	return append(dst, inner.of(s.b)...)
 }
 
-// call reads a tool call or a fragment of one; fragments belong to the call
-// with their index.
-func (c *choice) call(s *scanner, index int) {
-	i := slices.IndexFunc(c.calls, func(have call) bool { return have.index == index })
-	if i < 0 {
-		i = len(c.calls)
-		c.calls = append(c.calls, call{index: index})
-	}
-	t := &c.calls[i]
+// fragment is a tool call or a piece of one.
+type fragment struct {
+	index    int
+	id, name string
+	args     []byte // inside of a JSON string
+}
+
+// readFragment reads one element of tool_calls, at its position in the list.
+func readFragment(s *scanner, at int) fragment {
+	f := fragment{index: at}
 	s.object(func(key []byte) {
 		switch {
+		case string(key) == "index" && s.peek() != 'n':
+			f.index = s.integer()
 		case string(key) == "id":
-			t.id = first(t.id, s)
+			f.id, _ = s.text()
 		case string(key) == "function" && s.peek() == '{':
 			s.object(func(key []byte) {
-				switch string(key) {
-				case "name":
-					t.name = first(t.name, s)
-				case "arguments":
-					t.args = appendText(t.args, s)
+				switch {
+				case string(key) == "name":
+					f.name, _ = s.text()
+				case string(key) == "arguments" && s.peek() == '"':
+					inner, _ := s.string()
+					f.args = inner.of(s.b)
 				default:
 					s.value()
 				}
@@ -255,6 +278,33 @@ func (c *choice) call(s *scanner, index int) {
 			s.value()
 		}
 	})
+	return f
+}
+
+// merge adds a fragment to the call with its index. Servers that send whole
+// calls one by one leave the index out or repeat it: another id together with
+// a name begins a new call. It gives false where there are too many.
+func (c *choice) merge(f fragment) bool {
+	i := len(c.calls) - 1
+	for i >= 0 && c.calls[i].index != f.index {
+		i--
+	}
+	if i < 0 || f.id != "" && f.name != "" && c.calls[i].id != "" && f.id != c.calls[i].id {
+		if len(c.calls) == maxCalls {
+			return false
+		}
+		i = len(c.calls)
+		c.calls = append(c.calls, call{index: f.index})
+	}
+	t := &c.calls[i]
+	if t.id == "" {
+		t.id = f.id
+	}
+	if t.name == "" {
+		t.name = f.name
+	}
+	t.args = unescape(t.args, f.args)
+	return true
 }
 
 func (a *answerReader) usage(s *scanner) {
@@ -273,11 +323,11 @@ func (a *answerReader) usage(s *scanner) {
 		case string(key) == "total_tokens":
 			u.TotalTokens = s.integer()
 		case string(key) == "prompt_cache_hit_tokens": // DeepSeek
-			u.CachedTokens = s.integer()
+			u.CachedTokens = max(u.CachedTokens, s.integer())
 		case string(key) == "prompt_tokens_details" && s.peek() == '{':
 			s.object(func(key []byte) {
 				if string(key) == "cached_tokens" {
-					u.CachedTokens = s.integer()
+					u.CachedTokens = max(u.CachedTokens, s.integer())
 				} else {
 					s.value()
 				}
@@ -321,12 +371,13 @@ func (a *answerReader) finished() bool {
 // result puts the pieces together.
 func (a *answerReader) result(complete bool) Answer {
 	out := a.answer
+	out.Cut = a.cut
 	slices.SortFunc(a.choices, func(x, y choice) int { return x.index - y.index })
 	for _, c := range a.choices {
-		done := Choice{Index: c.index, Text: string(c.text), Refusal: string(c.refusal), FinishReason: c.finish}
+		done := Choice{Index: c.index, Text: textOf(c.text), Refusal: textOf(c.refusal), FinishReason: c.finish}
 		slices.SortStableFunc(c.calls, func(x, y call) int { return x.index - y.index })
 		for _, t := range c.calls {
-			done.ToolCalls = append(done.ToolCalls, ToolCall{t.id, t.name, string(t.args)})
+			done.ToolCalls = append(done.ToolCalls, ToolCall{t.id, t.name, textOf(t.args)})
 		}
 		out.Choices = append(out.Choices, done)
 	}

@@ -211,7 +211,7 @@ func collect(contentType, encoding string, ended bool, pieces ...[]byte) chat.An
 }
 
 func TestCollectStreams(t *testing.T) {
-	const sse = "text/event-stream; charset=utf-8"
+	const typed = "text/event-stream; charset=utf-8"
 	for _, c := range []struct {
 		file    string
 		texts   []string
@@ -232,7 +232,7 @@ func TestCollectStreams(t *testing.T) {
 		{"C040c.sse", nil, "", chat.Failed},
 	} {
 		body := caseFile(t, c.file)
-		a := collect(sse, "", true, body)
+		a := collect(typed, "", true, body)
 		if a.Outcome != c.outcome {
 			t.Errorf("%s: outcome %v, want %v", c.file, a.Outcome, c.outcome)
 		}
@@ -327,103 +327,6 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%s: %v", encoding, err)
 		}
 	}
-}
-
-func FuzzParse(f *testing.F) {
-	for _, s := range seeds(f) {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if bytes.HasPrefix(b, []byte("\xef\xbb\xbf")) {
-			return
-		}
-		r, err := chat.Parse(b)
-		valid := json.Valid(b)
-		if syntax := errors.Is(err, chat.ErrSyntax); syntax == valid && !errors.Is(err, chat.ErrDepth) {
-			t.Fatalf("json.Valid says %v, Parse %v", valid, err)
-		}
-		if err != nil {
-			return
-		}
-		var std struct {
-			Messages []json.RawMessage `json:"messages"`
-		}
-		var exact map[string]json.RawMessage
-		if json.Unmarshal(b, &exact) != nil || json.Unmarshal(exact["messages"], &std.Messages) != nil {
-			t.Fatalf("accepted what encoding/json does not read")
-		}
-		if len(std.Messages) != len(r.Messages) {
-			t.Fatalf("%d messages, encoding/json has %d", len(r.Messages), len(std.Messages))
-		}
-		for i, m := range r.Messages {
-			if got := b[m.Start:m.End]; !bytes.Equal(got, std.Messages[i]) {
-				t.Fatalf("message %d is %q, encoding/json has %q", i, got, std.Messages[i])
-			}
-			var fields map[string]json.RawMessage
-			if err := json.Unmarshal(std.Messages[i], &fields); err != nil {
-				t.Fatal(err)
-			}
-			var text string
-			if m.Kind == chat.String && json.Unmarshal(fields["content"], &text) == nil && bytes.Equal([]byte(text), []byte(strings.ToValidUTF8(text, "\ufffd"))) {
-				if got := strings.ToValidUTF8(r.Text(i), "\ufffd"); got != text && !strings.Contains(text, "\ufffd") {
-					t.Fatalf("text %q, encoding/json has %q", got, text)
-				}
-			}
-			_ = r.Text(i)
-		}
-	})
-}
-
-func FuzzInject(f *testing.F) {
-	for _, s := range seeds(f) {
-		f.Add(s, "S", "V\"\\\n<>")
-	}
-	f.Fuzz(func(t *testing.T, b []byte, stable, volatile string) {
-		r, err := chat.Parse(b)
-		if err != nil {
-			return
-		}
-		out, spans := r.Inject(stable, volatile)
-		if !bytes.Equal(remove(out, spans), b) || len(spans) > 2 {
-			t.Fatalf("insertions removed, the original is not there again: %q", out)
-		}
-		again, err := chat.Parse(out)
-		if err != nil || len(again.Messages) != len(r.Messages) {
-			t.Fatalf("after injecting: %v", err)
-		}
-	})
-}
-
-func FuzzCollect(f *testing.F) {
-	for _, s := range seeds(f) {
-		f.Add(s, uint16(7), true)
-	}
-	f.Fuzz(func(t *testing.T, b []byte, cut uint16, ended bool) {
-		whole := collect("", "", ended, b)
-		at := int(cut) % (len(b) + 1)
-		if split := collect("", "", ended, b[:at], b[at:]); !reflect.DeepEqual(whole, split) {
-			t.Fatalf("split at %d: %+v, whole: %+v", at, split, whole)
-		}
-		_ = collect("text/event-stream", "gzip", ended, b)
-	})
-}
-
-func seeds(f *testing.F) [][]byte {
-	names, err := filepath.Glob("testdata/C*")
-	if err != nil || len(names) == 0 {
-		f.Fatalf("no seeds: %v", err)
-	}
-	var out [][]byte
-	for _, name := range names {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		if len(b) < 10_000 {
-			out = append(out, b)
-		}
-	}
-	return out
 }
 
 // benchBody is a usual request of about 4 KB.

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 )
 
@@ -48,7 +49,7 @@ func (c *Collector) Write(p []byte) (int, error) {
 func (c *Collector) Answer(ended bool) Answer {
 	// Of a broken or endless encoding the readable beginning counts.
 	body, err := decode(c.encoding, c.buf, maxDecoded)
-	cut := c.cut || err == ErrTooLarge
+	cut := c.cut || errors.Is(err, ErrTooLarge)
 	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
 	var a answerReader
 	whole := false
@@ -58,75 +59,113 @@ func (c *Collector) Answer(ended bool) Answer {
 		whole = a.take(body) && ended && len(a.choices) > 0
 	}
 	answer := a.result(whole)
-	answer.Cut = cut
+	answer.Cut = answer.Cut || cut
 	return answer
 }
 
-// isStream goes by the content type, and by the bytes where there is none.
+// isStream goes by the content type, and by the bytes where there is none or
+// they cannot be what it says: no event stream begins with a JSON object, but
+// some servers send their errors so.
 func (c *Collector) isStream(body []byte) bool {
-	if c.contentType != "" {
-		kind, _, _ := strings.Cut(c.contentType, ";")
-		if strings.EqualFold(strings.TrimSpace(kind), "text/event-stream") {
+	body = bytes.TrimLeft(body, " \t\r\n")
+	if len(body) > 0 && (body[0] == '{' || body[0] == '[') {
+		return false
+	}
+	kind, _, _ := strings.Cut(c.contentType, ";")
+	if strings.EqualFold(strings.TrimSpace(kind), "text/event-stream") {
+		return true
+	}
+	for _, begin := range [...]string{":", "data", "event", "id", "retry"} {
+		if len(body) >= len(begin) && string(body[:len(begin)]) == begin {
 			return true
 		}
 	}
-	body = bytes.TrimLeft(body, " \t\r\n")
-	return len(body) > 0 && body[0] != '{' && body[0] != '[' &&
-		(body[0] == ':' || bytes.HasPrefix(body, []byte("data:")) || bytes.HasPrefix(body, []byte("event:")))
+	return false
 }
 
-// stream reads an event stream. Lines end with LF, CR LF or CR; the data
-// lines of an event are joined by LF. Events whose data is not JSON are
-// passed over.
+// event gathers the lines of one event of a stream.
+type event struct {
+	data    []byte // its data lines, joined by LF
+	lines   int    // of data
+	isError bool
+}
+
+// stream reads an event stream. Events whose data is not JSON are passed
+// over. A last event without its blank line counts if its JSON is whole.
 func (a *answerReader) stream(body []byte) {
-	var data []byte
-	lines, isError := 0, false
-	dispatch := func() {
-		if lines > 0 {
-			if string(bytes.TrimSpace(data)) == "[DONE]" {
-				a.done = true
-			} else if a.take(data) && isError {
-				a.failed = true
-			}
-		} else if isError {
-			a.failed = true
-		}
-		data, lines, isError = data[:0], 0, false
-	}
-	for len(body) > 0 {
-		var line []byte
-		line, body = streamLine(body)
-		if len(line) == 0 {
-			dispatch()
-			continue
-		}
-		name, value, _ := bytes.Cut(line, []byte(":"))
-		value = bytes.TrimPrefix(value, []byte(" "))
-		switch string(name) {
-		case "data":
-			if lines > 0 {
-				data = append(data, '\n')
-			}
-			data = append(data, value...)
-			lines++
-		case "event":
-			isError = string(value) == "error"
+	var e event
+	lines := lineReader{b: body, lf: -1}
+	for {
+		line, ok := lines.next()
+		switch {
+		case !ok:
+			a.event(&e, false)
+			return
+		case len(line) == 0:
+			a.event(&e, true)
+		default:
+			e.add(line)
 		}
 	}
-	dispatch()
 }
 
-// streamLine cuts the first line off b.
-func streamLine(b []byte) (line, rest []byte) {
-	i := bytes.IndexByte(b, '\n')
-	if i < 0 {
-		i = len(b)
-	}
-	if j := bytes.IndexByte(b[:i], '\r'); j >= 0 {
-		if j == i-1 && i < len(b) {
-			return b[:j], b[i+1:]
+func (e *event) add(line []byte) {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(name) {
+	case "data":
+		if e.lines > 0 {
+			e.data = append(e.data, '\n')
 		}
-		return b[:j], b[j+1:]
+		e.data = append(e.data, value...)
+		e.lines++
+	case "event":
+		e.isError = string(value) == "error"
 	}
-	return b[:i], b[min(i+1, len(b)):]
+}
+
+// event reads a gathered event and empties it. ended tells that its blank
+// line was there.
+func (a *answerReader) event(e *event, ended bool) {
+	switch {
+	case string(bytes.TrimSpace(e.data)) == "[DONE]":
+		a.done = true
+	case e.lines > 0 && a.take(e.data):
+		a.failed = a.failed || e.isError
+	case e.isError && ended: // an error in plain words, or in none
+		a.failed = true
+		if a.answer.ErrorMessage == "" {
+			a.answer.ErrorMessage = textOf(e.data)
+		}
+	}
+	*e = event{data: e.data[:0]}
+}
+
+// lineReader cuts lines that end with LF, CR LF or CR. It looks for each LF
+// once, however many CR come before it, so the time is linear.
+type lineReader struct {
+	b      []byte
+	at, lf int // lf is the first LF from at on, len(b) without one; less than at: not known
+}
+
+// next returns the next line without its end; the last one may have none.
+func (l *lineReader) next() (line []byte, ok bool) {
+	if l.at >= len(l.b) {
+		return nil, false
+	}
+	if l.lf < l.at {
+		l.lf = len(l.b)
+		if i := bytes.IndexByte(l.b[l.at:], '\n'); i >= 0 {
+			l.lf = l.at + i
+		}
+	}
+	start, end := l.at, l.lf
+	if i := bytes.IndexByte(l.b[start:end], '\r'); i >= 0 {
+		end = start + i
+	}
+	l.at = end + 1
+	if end+1 == l.lf && l.lf < len(l.b) {
+		l.at++ // CR LF
+	}
+	return l.b[start:end], true
 }

@@ -19,6 +19,10 @@ var (
 	ErrEncoding = errors.New("chat: unknown or broken content encoding")
 )
 
+// maxWindow is the largest zstd window that a content coding may ask for
+// (RFC 9659), so the most memory that a few hostile bytes can claim.
+const maxWindow = 8 << 20
+
 // Decode unpacks body as its Content-Encoding says, to at most limit bytes.
 // The error is ErrTooLarge or ErrEncoding. The result may share body's memory.
 func Decode(encoding string, body []byte, limit int) ([]byte, error) {
@@ -52,7 +56,7 @@ func decode(encoding string, body []byte, limit int) ([]byte, error) {
 		r = brotli.NewReader(r)
 	case "zstd":
 		var z *zstd.Decoder
-		z, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(limit)+1<<20))
+		z, err = zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err == nil {
 			defer z.Close()
 			r = z

@@ -13,7 +13,7 @@ import (
 var (
 	ErrSyntax       = errors.New("chat: not valid JSON")
 	ErrDepth        = errors.New("chat: nested deeper than 1000 levels")
-	ErrNotChat      = errors.New("chat: no object with an array of messages")
+	ErrNotChat      = errors.New("chat: no object with an array of messages") // or one of more than 65,536
 	ErrDuplicateKey = errors.New("chat: a key that decides occurs twice")
 )
 
@@ -55,6 +55,14 @@ type Request struct {
 	parts []part
 }
 
+const (
+	// maxMessages is far above what any model takes. A message costs its
+	// reader 50 times the two bytes of an empty one.
+	maxMessages = 1 << 16
+	// keepMessages bounds the slices that are kept for the next request.
+	keepMessages = 1 << 10
+)
+
 // Parse reads body. The error is one of this package's.
 func Parse(body []byte) (*Request, error) {
 	r := new(Request)
@@ -64,9 +72,32 @@ func Parse(body []byte) (*Request, error) {
 	return r, nil
 }
 
-// ParseInto is Parse into a request that is used again.
+// ParseInto is Parse into a request that is used again. After an error r
+// holds nothing but room for the next call.
 func ParseInto(r *Request, body []byte) error {
-	*r = Request{Body: body, Messages: r.Messages[:0], parts: r.parts[:0]}
+	r.reuse(body)
+	err := r.parse(body)
+	if err != nil {
+		r.reuse(nil)
+	}
+	return err
+}
+
+// reuse forgets everything but slices that are worth keeping. What they held
+// is cleared, as its strings would stay alive with a pooled request.
+func (r *Request) reuse(body []byte) {
+	messages, parts := r.Messages, r.parts
+	if cap(messages) > keepMessages {
+		messages = nil
+	}
+	if cap(parts) > keepMessages {
+		parts = nil
+	}
+	clear(messages)
+	*r = Request{Body: body, Messages: messages[:0], parts: parts[:0]}
+}
+
+func (r *Request) parse(body []byte) error {
 	s := scanner{b: body}
 	if bytes.HasPrefix(body, []byte("\xef\xbb\xbf")) {
 		s.i = 3
@@ -134,6 +165,11 @@ func (p *requestParser) message() {
 		p.value()
 		return
 	}
+	if len(p.r.Messages) == maxMessages {
+		p.wrong = true
+		p.value()
+		return
+	}
 	m := Message{Span: Span{Start: p.i}}
 	var role, content, calls, id bool
 	p.object(func(key []byte) {
@@ -178,7 +214,7 @@ func (p *requestParser) role() string {
 			return known
 		}
 	}
-	return string(role)
+	return textOf(role)
 }
 
 func (p *requestParser) content(m *Message) {
@@ -266,7 +302,7 @@ func (r *Request) Text(i int) string {
 	m := r.Messages[i]
 	switch m.Kind {
 	case String:
-		return string(unescape(nil, r.Body[m.Content.Start+1:m.Content.End-1]))
+		return textOf(unescape(nil, r.Body[m.Content.Start+1:m.Content.End-1]))
 	case Parts:
 		var text []byte
 		for j, p := range r.parts[m.parts:m.partsEnd] {
@@ -275,7 +311,7 @@ func (r *Request) Text(i int) string {
 			}
 			text = unescape(text, p.text.of(r.Body))
 		}
-		return string(text)
+		return textOf(text)
 	}
 	return ""
 }

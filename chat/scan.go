@@ -308,10 +308,11 @@ func (s *scanner) text() (string, bool) {
 	if s.err != nil {
 		return "", false
 	}
+	text := inner.of(s.b)
 	if escaped {
-		return string(unescape(nil, inner.of(s.b))), true
+		text = unescape(nil, text)
 	}
-	return string(inner.of(s.b)), true
+	return textOf(text), true
 }
 
 // integer returns the whole number at the scanner, 0 for anything else.

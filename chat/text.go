@@ -50,6 +50,15 @@ func unescape(dst, b []byte) []byte {
 	return dst
 }
 
+// textOf is b as valid UTF-8: stores and embedders refuse anything else. Each
+// stray byte becomes U+FFFD, as in encoding/json.
+func textOf(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	return string([]rune(string(b)))
+}
+
 func hex4(b []byte) rune {
 	return hexValue(b[0])<<12 | hexValue(b[1])<<8 | hexValue(b[2])<<4 | hexValue(b[3])
 }

@@ -92,10 +92,7 @@ func (x *exchange) openBody() error {
 // bodies allow. Memory follows what has arrived, not what was announced. When
 // more is to come x.rest stays set, and nothing is lost.
 func (x *exchange) holdBody(limit int) error {
-	if x.rest == nil {
-		return nil
-	}
-	if x.size > limit {
+	if x.rest == nil || x.size > limit {
 		return nil
 	}
 	for {

@@ -7,26 +7,6 @@ import (
 	"syscall"
 )
 
-// peekClosed waits until the peer closed c or sent something, and tells
-// whether it closed. A read deadline in the past ends the wait.
-func peekClosed(c net.Conn) bool {
-	raw := rawConn(c)
-	if raw == nil {
-		return false
-	}
-	var b [1]byte
-	closed := false
-	err := raw.Read(func(fd uintptr) bool {
-		n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		if err == syscall.EAGAIN || err == syscall.EINTR {
-			return false
-		}
-		closed = n == 0 || err != nil
-		return true
-	})
-	return err == nil && closed
-}
-
 // idleUsable tells whether an idle upstream connection may carry another
 // request: it is still open and holds no unasked-for bytes.
 func idleUsable(raw syscall.RawConn) bool {

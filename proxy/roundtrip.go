@@ -74,10 +74,9 @@ func (x *exchange) send(c *upstreamConn) error {
 		_, err = pieces.WriteTo(c.Conn)
 	}
 	if err == nil && x.rest != nil {
-		err = x.sendRest(c)
-	}
-	if x.rest == nil {
-		x.client.bodyRead()
+		if err = x.sendRest(c); err == nil {
+			x.client.bodyRead()
+		}
 	}
 	switch {
 	case err == nil, errors.Is(err, errUpstreamWrite), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNRESET):

@@ -20,7 +20,7 @@ func (x *exchange) tunnel() {
 		x.fail(err)
 		return
 	}
-	if err := x.s.upstream.acquire(x.context); err != nil {
+	if err := x.acquire(); err != nil {
 		x.fail(err)
 		return
 	}

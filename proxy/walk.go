@@ -145,7 +145,7 @@ func (x *exchange) pass(hold int) {
 	if x.id == "" {
 		x.id = newID()
 	}
-	if err := x.s.upstream.acquire(x.context); err != nil {
+	if err := x.acquire(); err != nil {
 		x.fail(err)
 		return
 	}
@@ -161,6 +161,14 @@ func (x *exchange) pass(hold int) {
 		x.collector.Reset(string(x.answer.ContentType()), string(x.answer.ContentEncoding()))
 	}
 	x.relay(c, block)
+}
+
+// acquire waits for a place at upstream, with an eye on the client.
+func (x *exchange) acquire() error {
+	if x.rest == nil {
+		x.client.bodyRead()
+	}
+	return x.s.upstream.acquire(x.context)
 }
 
 // appendOwnHeaders appends what Strata says about a chat request. Other calls

@@ -98,9 +98,9 @@ func rateRow(name, what string, bare, strata *contender, limit float64) row {
 }
 
 func (b *bench) plainContest() contest {
-	c := contest{conns: plainConns, rounds: 9, d: 1500 * time.Millisecond, exchange: (*client).exchange}
+	c := contest{conns: plainConns, rounds: 17, d: 800 * time.Millisecond, exchange: (*client).exchange}
 	if b.quick {
-		c.rounds, c.d = 3, 400*time.Millisecond
+		c.rounds, c.d = 5, 200*time.Millisecond
 	}
 	return c
 }
@@ -132,10 +132,10 @@ func runWalk(b *bench) ([]row, error) {
 }
 
 func runStreams(b *bench) ([]row, error) {
-	c := contest{conns: streamConns, rounds: 9, d: 2 * time.Second,
+	c := contest{conns: streamConns, rounds: 13, d: 1400 * time.Millisecond,
 		exchange: func(c *client) error { return c.stream(nil) }}
 	if b.quick {
-		c.rounds, c.d = 3, 700*time.Millisecond
+		c.rounds, c.d = 3, 500*time.Millisecond
 	}
 	bare := &contender{target: b.bare, request: streamRequest("bench")}
 	strata := &contender{target: b.strata, request: streamRequest("bench")}

@@ -1,0 +1,40 @@
+# Everything a contributor runs. `make help` lists it.
+GO ?= go
+FUZZTIME ?= 20s
+SOAK ?= 30s
+
+.PHONY: help build check test race bench e2e fuzz soak
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+build: ## the static binary, ./strata
+	CGO_ENABLED=0 $(GO) build -trimpath -o strata .
+
+check: ## format, vet, staticcheck, other systems
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "run gofmt -w on these"; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	GOOS=linux GOARCH=arm64 $(GO) build -o /dev/null .
+	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null .
+	GOOS=windows GOARCH=amd64 $(GO) build -o /dev/null .
+
+test: ## every test; clients that are not installed are skipped
+	$(GO) test ./...
+	$(GO) test -tags peekwatch -run 'Leave' ./proxy
+
+race: ## the packages under the race detector
+	$(GO) test -race -short $$($(GO) list ./... | grep -v /e2e)
+
+e2e: ## the whole program with go-openai, the Node and Python SDKs and curl; none may be missing
+	STRATA_E2E_REQUIRE=1 $(GO) test -count=1 ./e2e
+
+fuzz: ## each fuzz target for FUZZTIME
+	@set -e; for f in $$($(GO) test -list '^Fuzz' ./chat | grep ^Fuzz); do \
+		echo "$$f"; $(GO) test ./chat -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME); done
+
+bench: ## the table in the README; against a bare forwarder in the same run
+	$(GO) run ./internal/bench
+
+soak: ## load with aborts under the race detector for SOAK
+	STRATA_SOAK=$(SOAK) $(GO) test -count=1 -run Soak -v ./e2e

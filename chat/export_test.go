@@ -1,0 +1,4 @@
+package chat
+
+// Room is the capacity that a collector holds on to.
+func (c *Collector) Room() int { return cap(c.buf) }
