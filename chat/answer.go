@@ -87,9 +87,27 @@ func (a *answerReader) take(b []byte) bool {
 	if check.end() != nil {
 		return false
 	}
-	s := &scanner{b: b}
+	a.read(&scanner{b: b})
+	return true
+}
+
+// takeOnly is take for a body that is one value, in one pass: there is nothing
+// gathered before that broken JSON could spoil.
+func (a *answerReader) takeOnly(b []byte) bool {
+	s := scanner{b: b}
+	a.read(&s)
+	if s.end() != nil {
+		*a = answerReader{}
+		return false
+	}
+	return true
+}
+
+// read gathers from the value at s.
+func (a *answerReader) read(s *scanner) {
 	if s.peek() != '{' {
-		return true
+		s.value()
+		return
 	}
 	s.object(func(key []byte) {
 		switch string(key) {
@@ -113,7 +131,6 @@ func (a *answerReader) take(b []byte) bool {
 			s.value()
 		}
 	})
-	return true
 }
 
 // first keeps what was there before, or takes the text at s.

@@ -56,7 +56,7 @@ func (c *Collector) Answer(ended bool) Answer {
 	if c.isStream(body) {
 		a.stream(body)
 	} else {
-		whole = a.take(body) && ended && len(a.choices) > 0
+		whole = a.takeOnly(body) && ended && len(a.choices) > 0
 	}
 	answer := a.result(whole)
 	answer.Cut = answer.Cut || cut
