@@ -16,12 +16,12 @@ import (
 
 // Config is what the control plane needs.
 type Config struct {
-	Token        string       // bearer token; must not be empty for New
-	Ready        func() bool  // whether the data plane takes requests
-	Metrics      http.Handler // /metrics
-	Loopback     bool         // the listener is a loopback address: Host is checked
-	AllowHosts   []string     // optional; further Host names
-	AllowOrigins []string     // optional; browser origins that may call
+	Token        string        // bearer token; must not be empty for New
+	NotReady     func() string // why the data plane takes no requests ("draining"), "" while it does
+	Metrics      http.Handler  // /metrics
+	Loopback     bool          // the listener is a loopback address: Host is checked
+	AllowHosts   []string      // optional; further Host names
+	AllowOrigins []string      // optional; browser origins that may call
 }
 
 // New returns the control plane. /livez, /readyz and /metrics need no token,
@@ -42,14 +42,14 @@ func Health(cfg Config) http.Handler {
 	mux := http.NewServeMux()
 	health(mux, cfg)
 	mux.HandleFunc("/", notFound)
-	return mux
+	return guarded(cfg, mux)
 }
 
 func health(mux *http.ServeMux, cfg Config) {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !cfg.Ready() {
-			fail(w, http.StatusServiceUnavailable, "server_error", "not_ready", "Strata is starting or draining.")
+		if why := cfg.NotReady(); why != "" {
+			fail(w, http.StatusServiceUnavailable, "server_error", "not_ready", "Strata takes no requests: "+why+".")
 			return
 		}
 		_, _ = w.Write([]byte("ok\n"))

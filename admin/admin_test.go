@@ -10,7 +10,7 @@ import (
 )
 
 func config() admin.Config {
-	return admin.Config{Token: "t", Loopback: true, Ready: func() bool { return true }, Metrics: http.NotFoundHandler(), AllowOrigins: []string{"http://ok.test"}}
+	return admin.Config{Token: "t", Loopback: true, NotReady: func() string { return "" }, Metrics: http.NotFoundHandler(), AllowOrigins: []string{"http://ok.test"}}
 }
 
 func TestDoor(t *testing.T) {
@@ -57,15 +57,44 @@ func TestDoor(t *testing.T) {
 
 func TestNotReady(t *testing.T) {
 	cfg := config()
-	cfg.Ready = func() bool { return false }
+	cfg.NotReady = func() string { return "draining" }
 	w := httptest.NewRecorder()
-	admin.Health(cfg).ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
-	if w.Code != 503 {
-		t.Errorf("%d", w.Code)
+	admin.Health(cfg).ServeHTTP(w, httptest.NewRequest("GET", "http://127.0.0.1:4472/readyz", nil))
+	if w.Code != 503 || !strings.Contains(w.Body.String(), "draining") {
+		t.Errorf("%d %s, want 503 and the reason", w.Code, w.Body)
 	}
-	w = httptest.NewRecorder()
-	admin.Health(cfg).ServeHTTP(w, httptest.NewRequest("GET", "/v1/users", nil))
-	if w.Code != 404 {
-		t.Errorf("the health listener serves more than health: %d", w.Code)
+}
+
+// The health listener has no token to ask for, so it must have nothing else.
+func TestHealthAlone(t *testing.T) {
+	open := config()
+	open.Loopback = false
+	for _, c := range []struct {
+		name string
+		cfg  admin.Config
+		url  string
+		want int
+	}{
+		{"alive", config(), "http://127.0.0.1:4472/livez", 200},
+		{"the control plane", config(), "http://127.0.0.1:4472/v1/users", 404},
+		{"rebinding", config(), "http://evil.test:4472/metrics", 403},
+		{"a probe by a public name", open, "http://pod.example.com:4472/livez", 200},
+	} {
+		w := httptest.NewRecorder()
+		admin.Health(c.cfg).ServeHTTP(w, httptest.NewRequest("GET", c.url, nil))
+		if w.Code != c.want {
+			t.Errorf("%s: %d %s, want %d", c.name, w.Code, w.Body, c.want)
+		}
+	}
+}
+
+// The Host header decides on loopback alone: elsewhere names are real ones.
+func TestHostBeyondLoopback(t *testing.T) {
+	cfg := config()
+	cfg.Loopback = false
+	w := httptest.NewRecorder()
+	admin.New(cfg).ServeHTTP(w, httptest.NewRequest("GET", "http://strata.example.com/livez", nil))
+	if w.Code != 200 {
+		t.Errorf("%d %s, want 200", w.Code, w.Body)
 	}
 }

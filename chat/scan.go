@@ -150,19 +150,18 @@ func (s *scanner) string() (inner Span, escaped bool) {
 }
 
 // plainRun counts the bytes before a quote, a backslash or a control
-// character, eight at a time.
+// character, eight at a time, and four times eight where there is room.
 func plainRun(b []byte) int {
-	const (
-		ones = 0x0101010101010101
-		high = 0x8080808080808080
-	)
 	i := 0
+	for ; i+32 <= len(b); i += 32 {
+		p := b[i : i+32 : i+32]
+		if special(binary.LittleEndian.Uint64(p))|special(binary.LittleEndian.Uint64(p[8:]))|
+			special(binary.LittleEndian.Uint64(p[16:]))|special(binary.LittleEndian.Uint64(p[24:])) != 0 {
+			break
+		}
+	}
 	for ; i+8 <= len(b); i += 8 {
-		w := binary.LittleEndian.Uint64(b[i:])
-		quote, slash := w^(ones*'"'), w^(ones*'\\')
-		// The usual zero-byte and less-than tests; bytes above 0x7f never match.
-		hit := (quote-ones)&^quote | (slash-ones)&^slash | (w-ones*0x20)&^w
-		if hit &= high; hit != 0 {
+		if hit := special(binary.LittleEndian.Uint64(b[i:])); hit != 0 {
 			return i + bits.TrailingZeros64(hit)/8
 		}
 	}
@@ -172,6 +171,17 @@ func plainRun(b []byte) int {
 		}
 	}
 	return i
+}
+
+// special marks the high bit of bytes that end a plain run; the lowest mark is
+// exact. The usual zero-byte and less-than tests; bytes above 0x7f never match.
+func special(w uint64) uint64 {
+	const (
+		ones = 0x0101010101010101
+		high = 0x8080808080808080
+	)
+	quote, slash := w^(ones*'"'), w^(ones*'\\')
+	return ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*0x20)&^w) & high
 }
 
 func (s *scanner) escape() bool {

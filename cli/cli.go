@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -66,17 +67,42 @@ and change one thing in your app, its OpenAI base URL.`,
   OPENAI_BASE_URL=http://127.0.0.1:4470/v1 python app.py`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          subcommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; `%s --help` lists the flags", err, cmd.CommandPath())}
+	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().StringVar(&p.config, "config", "", "configuration file (default: ./strata.yaml, then the user's, then /etc/strata/strata.yaml)")
 	root.AddCommand(p.serveCommand(), p.configCommand(), p.versionCommand(), p.healthcheckCommand())
 	return root
 }
 
-// load reads the configuration, with the flags given to cmd.
-func (p *program) load(flags map[string]string) (*loaded, error) {
+// subcommand refuses the arguments of a command that only holds others.
+func subcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() {
+			names = append(names, sub.Name())
+		}
+	}
+	return usageError{fmt.Errorf("there is no command %q; `%s` has %s", args[0], cmd.CommandPath(), strings.Join(names, ", "))}
+}
+
+// noArguments refuses the arguments of a command that takes only flags.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usageError{fmt.Errorf("%q is not expected; `%s` takes flags only", args[0], cmd.CommandPath())}
+}
+
+// load reads the configuration, with the keys given as flags.
+func (p *program) load(flags ...flagValue) (*loaded, error) {
 	l, err := load(p.config, flags, p.env)
 	if err != nil {
 		return nil, usageError{err}

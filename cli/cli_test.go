@@ -48,7 +48,12 @@ func run(t *testing.T, dir string, env []string, args ...string) (code int, stdo
 	cmd := command(t, dir, env, args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Run()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// A mistake that goes unnoticed serves for ever.
+	defer time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() }).Stop()
+	err := cmd.Wait()
 	if _, exited := err.(*exec.ExitError); err != nil && !exited {
 		t.Fatal(err)
 	}
@@ -78,8 +83,29 @@ func TestMistakes(t *testing.T) {
 	}{
 		{"unknown key", "listen: 127.0.0.1:0\nupstream:\n  base_urk: http://x\n", nil, []string{"config", "check"}, []string{"strata.yaml:3", "upstream.base_urk", "did you mean upstream.base_url?"}},
 		{"unknown top key", "lisen: x\n", nil, []string{"config", "check"}, []string{"strata.yaml:1", "lisen", "did you mean listen?"}},
-		{"key twice", "mode: on\nmode: off\n", nil, []string{"config", "check"}, []string{"mode"}},
-		{"not YAML", "a: [\n", nil, []string{"config", "check"}, []string{"strata.yaml", "not valid YAML"}},
+		{"a key without its group", "base_url: x\n", nil, []string{"config", "check"}, []string{"strata.yaml:1", "base_url", "did you mean upstream.base_url?"}},
+		{"unknown group", "\nupsteam: {base_url: x}\n", nil, []string{"config", "check"}, []string{"strata.yaml:2", "did you mean upstream?"}},
+		{"a word like no key", "zzzzzzzzzz: 1\n", nil, []string{"config", "check"}, []string{"strata.yaml:1", "zzzzzzzzzz", "config init -"}},
+		{"key twice", "mode: on\nmode: off\n", nil, []string{"config", "check"}, []string{"strata.yaml:2", "mode", "already at strata.yaml:1"}},
+		{"key twice in two spellings", "drain: {max: 1s}\ndrain.max: 2s\n", nil, []string{"config", "check"}, []string{"strata.yaml:2", "drain.max", "already at strata.yaml:1"}},
+		{"key twice in two documents", "mode: on\n---\nmode: off\n", nil, []string{"config", "check"}, []string{"strata.yaml:3", "already at strata.yaml:1"}},
+		{"not YAML", "a: [\n", nil, []string{"config", "check"}, []string{"strata.yaml:1", "not valid YAML"}},
+		{"a list at the top", "- a\n", nil, []string{"config", "check"}, []string{"strata.yaml:1", "keys and values"}},
+		{"a value for a group", "upstream: http://x\n", nil, []string{"config", "check"}, []string{"strata.yaml:1", "upstream holds keys", "upstream.base_url"}},
+		{"keys for a value", "mode: {a: b}\n", nil, []string{"config", "check"}, []string{"strata.yaml:1", "mode", "one value"}},
+		{"keys in a list", "allow_hosts: [{a: b}]\n", nil, []string{"config", "check"}, []string{"strata.yaml:1", "allow_hosts", "plain values"}},
+		{"nothing in a list", "allow_hosts: [a, null]\n", nil, []string{"config", "check"}, []string{"strata.yaml:1", "allow_hosts", "plain values"}},
+		{"alias", "listen: &a 127.0.0.1:0\nmode: *a\n", nil, []string{"config", "check"}, []string{"strata.yaml:1", "listen", "plain value"}},
+		{"merge", "<<: {mode: off}\n", nil, []string{"config", "check"}, []string{"strata.yaml:1", "plain value"}},
+		{"secret file named twice", "upstream: {api_key: k, api_key_file: /x}\n", nil, []string{"config", "check"}, []string{"strata.yaml:1", "upstream.api_key_file", "remove one"}},
+		{"missing secret file of the file", "admin: {token_file: /nowhere/t}\n", nil, []string{"config", "check"}, []string{"strata.yaml:1", "admin.token_file", "/nowhere/t"}},
+		{"empty secret file", "", []string{"STRATA_UPSTREAM_API_KEY_FILE=/dev/null"}, []string{"serve"}, []string{"STRATA_UPSTREAM_API_KEY_FILE", "/dev/null is empty"}},
+		{"secret with a line break", "", []string{"STRATA_UPSTREAM_API_KEY=u:p@\nx"}, []string{"serve"}, []string{"upstream.api_key", "STRATA_UPSTREAM_API_KEY", "line break"}},
+		{"header limit", "limits:\n  header: 2KB\n", nil, []string{"config", "check"}, []string{"limits.header", "strata.yaml:2", "4KB to 1MB"}},
+		{"no time to drain", "drain: {max: 0s}\n", nil, []string{"config", "check"}, []string{"drain.max", "positive"}},
+		{"auth.mode", "", []string{"STRATA_AUTH_MODE=open"}, []string{"config", "check"}, []string{"auth.mode", "STRATA_AUTH_MODE", "trusted-network"}},
+		{"admin without a port", "", []string{"STRATA_ADMIN_LISTEN=127.0.0.1"}, []string{"config", "check"}, []string{"admin.listen", "host:port"}},
+		{"one address twice", "", []string{"STRATA_HEALTH_LISTEN=127.0.0.1:4471"}, []string{"config", "check"}, []string{"health.listen", "admin.listen", "another port"}},
 		{"list for a value", "mode: [a]\n", nil, []string{"config", "check"}, []string{"strata.yaml:1", "mode", "one value"}},
 		{"duration", "drain: {max: soon}\n", nil, []string{"config", "check"}, []string{"drain.max", "30s"}},
 		{"size", "", []string{"STRATA_LIMITS_BODY=much"}, []string{"config", "check"}, []string{"limits.body", "STRATA_LIMITS_BODY", "100MB"}},
@@ -91,18 +117,37 @@ func TestMistakes(t *testing.T) {
 		{"open listener", "", []string{"STRATA_LISTEN=0.0.0.0:0"}, []string{"serve"}, []string{"listen", "auth.mode", "trusted-network"}},
 		{"own address", "", nil, []string{"serve", "--upstream", "http://localhost:4470/v1"}, []string{"upstream.base_url", "own address"}},
 		{"own admin address", "", nil, []string{"serve", "--upstream", "http://[::1]:4471"}, []string{"upstream.base_url", "admin.listen"}},
+		{"own address by another spelling", "", nil, []string{"serve", "--upstream", "http://app.localhost.:4470/v1"}, []string{"upstream.base_url", "own address"}},
+		{"own address as a number", "", nil, []string{"serve", "--upstream", "http://127.1:4470/v1"}, []string{"upstream.base_url", "own address"}},
+		{"own address as one number", "", nil, []string{"serve", "--upstream", "http://0x7f000001:4470/v1"}, []string{"upstream.base_url", "own address"}},
+		{"own address mapped to IPv6", "", nil, []string{"serve", "--upstream", "http://[::ffff:127.0.0.1]:4470/v1"}, []string{"upstream.base_url", "own address"}},
+		{"own address unspecified", "", nil, []string{"serve", "--upstream", "http://0.0.0.0:4470/v1"}, []string{"upstream.base_url", "own address"}},
+		{"own health address", "", []string{"STRATA_HEALTH_LISTEN=127.0.0.1:80"}, []string{"serve", "--upstream", "http://localhost"}, []string{"upstream.base_url", "health.listen"}},
+		{"upstream with a query", "", nil, []string{"serve", "--upstream", "http://x/v1?"}, []string{"upstream.base_url", "--upstream", "query"}},
+		{"upstream with a fragment", "", nil, []string{"serve", "--upstream", "http://x/v1#"}, []string{"upstream.base_url"}},
+		{"upstream with no such port", "", nil, []string{"serve", "--upstream", "http://x:70000/v1"}, []string{"upstream.base_url", "65535"}},
+		{"another scheme with a password", "", nil, []string{"serve", "--upstream", "ftp://u:p@x/v1"}, []string{"upstream.base_url", "https://"}},
 		{"upstream is no URL", "", nil, []string{"serve", "--upstream", "api.openai.com/v1"}, []string{"upstream.base_url", "https://"}},
 		{"upstream with a password", "", nil, []string{"serve", "--upstream", "https://u:p@x/v1"}, []string{"upstream.api_key"}},
 		{"port in use", "", []string{"STRATA_LISTEN=" + busy.Addr().String(), "STRATA_ADMIN_LISTEN=off"}, []string{"serve"}, []string{"listen", busy.Addr().String(), "in use", "STRATA_LISTEN"}},
-		{"unknown command", "", nil, []string{"surve"}, []string{"surve"}},
-		{"unknown flag", "", nil, []string{"serve", "--por", "1"}, []string{"--por"}},
-		{"too many arguments", "", nil, []string{"version", "x"}, []string{"x"}},
+		{"admin port in use", "", []string{"STRATA_LISTEN=127.0.0.1:0", "STRATA_ADMIN_LISTEN=" + busy.Addr().String()}, []string{"serve"}, []string{"admin.listen", busy.Addr().String(), "STRATA_ADMIN_LISTEN"}},
+		{"an address of another machine", "", []string{"STRATA_LISTEN=192.0.2.1:0", "STRATA_AUTH_MODE=trusted-network"}, []string{"serve"}, []string{"listen", "192.0.2.1:0", "STRATA_LISTEN"}},
+		{"unknown command", "", nil, []string{"surve"}, []string{`"surve"`, "serve"}},
+		{"unknown command below config", "", nil, []string{"config", "chekc"}, []string{`"chekc"`, "check"}},
+		{"unknown flag", "", nil, []string{"serve", "--por", "1"}, []string{"--por", "strata serve --help"}},
+		{"too many arguments", "", nil, []string{"version", "x"}, []string{`"x"`, "strata version"}},
+		{"two files to init", "", nil, []string{"config", "init", "a", "b"}, []string{`"b"`, "strata config init"}},
+		{"nothing to ask for health", "", []string{"STRATA_ADMIN_LISTEN=off"}, []string{"healthcheck"}, []string{"health.listen", "admin.listen", "--url"}},
+		{"health of no URL", "", nil, []string{"healthcheck", "--url", "127.0.0.1:4471"}, []string{"--url", "http://"}},
 	} {
 		dir := t.TempDir()
 		if c.file != "" {
 			write(t, dir, "strata.yaml", c.file)
 		}
 		code, stdout, stderr := run(t, dir, c.env, c.args...)
+		if strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: not one line: %q", c.name, stderr)
+		}
 		if code != 2 || stdout != "" || strings.Contains(stderr, "Usage:") || strings.Contains(stderr, "goroutine") {
 			t.Errorf("%s: exit code %d, %q, %q", c.name, code, stdout, stderr)
 		}
@@ -151,9 +196,12 @@ func TestVariables(t *testing.T) {
 	if code, _, stderr := run(t, t.TempDir(), links, "config", "check"); code != 0 || stderr != "" {
 		t.Errorf("service links: %d %q", code, stderr)
 	}
-	code, _, stderr := run(t, t.TempDir(), []string{"STRATA_UPSTREAM_BASEURL=x"}, "config", "check")
-	if code != 0 || !strings.Contains(stderr, "STRATA_UPSTREAM_BASEURL") || !strings.Contains(stderr, "did you mean STRATA_UPSTREAM_BASE_URL?") {
-		t.Errorf("mistyped variable: %d %q", code, stderr)
+	for name, want := range map[string]string{"STRATA_UPSTREAM_BASEURL": "did you mean STRATA_UPSTREAM_BASE_URL?", "STRATA_ADMIN_TOKN_FILE": "did you mean STRATA_ADMIN_TOKEN_FILE?",
+		"STRATA_ADMIN_PORT": "STRATA_ADMIN_PORT is ignored"} {
+		code, _, stderr := run(t, t.TempDir(), []string{name + "=8080"}, "config", "check")
+		if code != 0 || !strings.Contains(stderr, name) || !strings.Contains(stderr, want) {
+			t.Errorf("%s: %d %q, want a warning with %q", name, code, stderr, want)
+		}
 	}
 }
 
@@ -170,7 +218,6 @@ func TestInit(t *testing.T) {
 	}
 	b, _ := os.ReadFile(filepath.Join(dir, "strata.yaml"))
 	uncommented := regexp.MustCompile(`(?m)^( *)# ([a-z_]+:)`).ReplaceAllString(string(b), "$1$2")
-	uncommented = strings.Replace(uncommented, `data_dir: ""`, "data_dir: "+dir+"/.local/share/strata", 1)
 	_, all, stderr := run(t, dir, nil, "config", "show", "--config", write(t, dir, "all.yaml", uncommented))
 	if all != plain {
 		t.Errorf("the defaults written out differ: %s\n%s\n%s", stderr, all, plain)
@@ -196,11 +243,19 @@ func TestHelpAndVersion(t *testing.T) {
 type serving struct {
 	cmd         *exec.Cmd
 	data, admin string
+	lines       *bufio.Scanner
 	log         *bytes.Buffer
 	done        chan error
 }
 
 func serve(t *testing.T, dir string, env ...string) *serving {
+	t.Helper()
+	s := launch(t, dir, env...)
+	s.awaitBanner(t)
+	return s
+}
+
+func launch(t *testing.T, dir string, env ...string) *serving {
 	t.Helper()
 	s := &serving{cmd: command(t, dir, append([]string{"STRATA_LISTEN=127.0.0.1:0", "STRATA_ADMIN_LISTEN=127.0.0.1:0"}, env...), "serve"), log: &bytes.Buffer{}, done: make(chan error, 1)}
 	stderr, err := s.cmd.StderrPipe()
@@ -211,27 +266,37 @@ func serve(t *testing.T, dir string, env ...string) *serving {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.cmd.Process.Kill() })
-	sc := bufio.NewScanner(io.TeeReader(stderr, s.log))
-	for sc.Scan() {
-		if _, addr, ok := strings.Cut(sc.Text(), "listening  "); ok {
+	s.lines = bufio.NewScanner(io.TeeReader(stderr, s.log))
+	return s
+}
+
+// awaitAddresses takes the addresses from the banner.
+func (s *serving) awaitAddresses() {
+	for s.lines.Scan() {
+		if _, addr, ok := strings.Cut(s.lines.Text(), "listening  "); ok {
 			s.data = strings.TrimSpace(addr)
 		}
-		if _, addr, ok := strings.Cut(sc.Text(), "  admin      "); ok {
+		if _, addr, ok := strings.Cut(s.lines.Text(), "  admin      "); ok {
 			s.admin = strings.TrimSpace(addr)
 		}
-		if strings.Contains(sc.Text(), "OPENAI_BASE_URL=") {
-			break
+		if strings.Contains(s.lines.Text(), "OPENAI_BASE_URL=") {
+			return
 		}
 	}
+}
+
+// awaitBanner waits until the binary serves, and reads on until it ends.
+func (s *serving) awaitBanner(t *testing.T) {
+	t.Helper()
+	s.awaitAddresses()
 	if s.data == "" {
 		t.Fatalf("no banner: %s", s.log)
 	}
 	go func() {
-		for sc.Scan() {
+		for s.lines.Scan() {
 		}
 		s.done <- s.cmd.Wait()
 	}()
-	return s
 }
 
 func (s *serving) stop(t *testing.T) {
@@ -317,6 +382,9 @@ func TestUnwritableDataDir(t *testing.T) {
 func TestTrustedNetwork(t *testing.T) {
 	s := serve(t, t.TempDir(), "STRATA_LISTEN=0.0.0.0:0", "STRATA_AUTH_MODE=trusted-network", "STRATA_HEALTH_LISTEN=127.0.0.1:0")
 	s.stop(t)
+	if !strings.Contains(s.log.String(), "OPENAI_BASE_URL=http://127.0.0.1:") {
+		t.Errorf("the banner names no address to use: %s", s.log)
+	}
 	if !strings.Contains(s.log.String(), "trusted-network: whoever") {
 		t.Errorf("not logged: %s", s.log)
 	}

@@ -1,10 +1,7 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +12,7 @@ import (
 // never shown and have a twin key ending in _file.
 type Config struct {
 	Listen  string `yaml:"listen" doc:"Where apps send their OpenAI calls."`
-	DataDir string `yaml:"data_dir" doc:"Folder for everything Strata keeps. Default: $XDG_DATA_HOME/strata."`
+	DataDir string `yaml:"data_dir" doc:"Folder for everything Strata keeps. Default: $XDG_DATA_HOME/strata, else ~/.local/share/strata."`
 	Mode    string `yaml:"mode" doc:"What happens to chat requests: on, observe, read-only, write-only, off. X-Strata-Mode overrides it per request."`
 
 	Upstream struct {
@@ -129,129 +126,4 @@ func (s Size) String() string {
 		}
 	}
 	return strconv.FormatInt(int64(s), 10)
-}
-
-// validate checks what single values cannot tell. Errors name the key and the
-// fix.
-func (c *Config) validate() error {
-	for _, e := range []struct {
-		key, value string
-		allowed    []string
-	}{
-		{"mode", c.Mode, []string{"on", "observe", "read-only", "write-only", "off"}},
-		{"auth.mode", c.Auth.Mode, []string{"", "trusted-network"}},
-		{"log.level", c.Log.Level, []string{"debug", "info", "warn", "error"}},
-		{"log.format", c.Log.Format, []string{"", "text", "json"}},
-	} {
-		if !oneOf(e.value, e.allowed) {
-			return fmt.Errorf("%s: %q is not one of %s", e.key, e.value, strings.Join(nonEmpty(e.allowed), ", "))
-		}
-	}
-	for _, d := range []struct {
-		key   string
-		value time.Duration
-	}{
-		{"upstream.queue_wait", c.Upstream.QueueWait}, {"upstream.connect_timeout", c.Upstream.ConnectTimeout},
-		{"upstream.first_byte_timeout", c.Upstream.FirstByteTimeout}, {"upstream.idle_timeout", c.Upstream.IdleTimeout},
-		{"limits.header_timeout", c.Limits.HeaderTimeout}, {"drain.max", c.Drain.Max},
-	} {
-		if d.value <= 0 {
-			return fmt.Errorf("%s: must be a positive duration such as 30s", d.key)
-		}
-	}
-	switch {
-	case c.Upstream.MaxConnections < 1:
-		return errors.New("upstream.max_connections: must be at least 1")
-	case c.Limits.Header < 4<<10 || c.Limits.Header > 1<<20:
-		return errors.New("limits.header: must be from 4KB to 1MB")
-	case c.Limits.Body < 1:
-		return errors.New("limits.body: must be larger than 0")
-	case c.Admin.Listen == "":
-		return errors.New("admin.listen: empty; write off for none")
-	case c.Health.Listen == "":
-		return errors.New("health.listen: empty; write off for none")
-	case c.DataDir == "":
-		return errors.New("data_dir: empty; name a folder")
-	}
-	return c.validateAddresses()
-}
-
-func (c *Config) validateAddresses() error {
-	for _, l := range []struct{ key, addr string }{{"listen", c.Listen}, {"admin.listen", c.Admin.Listen}, {"health.listen", c.Health.Listen}} {
-		if l.addr == "off" && l.key != "listen" {
-			continue
-		}
-		if _, port, err := net.SplitHostPort(l.addr); err != nil || !validPort(port) {
-			return fmt.Errorf("%s: %q is not host:port, such as 127.0.0.1:4470", l.key, l.addr)
-		}
-	}
-	u, err := url.Parse(c.Upstream.BaseURL)
-	switch {
-	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
-		return fmt.Errorf("upstream.base_url: %q is not an http:// or https:// URL", c.Upstream.BaseURL)
-	case u.User != nil:
-		return errors.New("upstream.base_url: holds a user name or password; put the key into upstream.api_key")
-	case u.RawQuery != "" || u.Fragment != "":
-		return errors.New("upstream.base_url: must end with its path; clients send the query")
-	}
-	for _, l := range []struct{ key, addr string }{{"listen", c.Listen}, {"admin.listen", c.Admin.Listen}, {"health.listen", c.Health.Listen}} {
-		if l.addr != "off" && sameListener(l.addr, u) {
-			return fmt.Errorf("upstream.base_url: %s is Strata's own address (%s); name the API behind it", c.Upstream.BaseURL, l.key)
-		}
-	}
-	if !isLoopback(c.Listen) && c.Auth.Mode != "trusted-network" {
-		return fmt.Errorf("listen: %s can be reached from other machines, and whoever reaches it is trusted; "+
-			"use 127.0.0.1, or set auth.mode to trusted-network if the network keeps strangers out", c.Listen)
-	}
-	return nil
-}
-
-func validPort(port string) bool {
-	n, err := strconv.Atoi(port)
-	return err == nil && n >= 0 && n <= 65535
-}
-
-// isLoopback tells that only this machine (or pod) can reach addr.
-func isLoopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// sameListener tells whether u leads to addr, as far as names alone show.
-func sameListener(addr string, u *url.URL) bool {
-	host, port, err := net.SplitHostPort(addr)
-	uport := u.Port()
-	if uport == "" {
-		uport = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	if err != nil || port != uport || port == "0" {
-		return false
-	}
-	ip := net.ParseIP(host)
-	everywhere := host == "" || ip != nil && ip.IsUnspecified()
-	local := isLoopback(net.JoinHostPort(u.Hostname(), uport))
-	if uip := net.ParseIP(u.Hostname()); uip != nil && uip.IsUnspecified() {
-		local = true
-	}
-	return strings.EqualFold(host, u.Hostname()) || local && (everywhere || isLoopback(addr))
-}
-
-func oneOf(value string, allowed []string) bool {
-	for _, a := range allowed {
-		if a == value {
-			return true
-		}
-	}
-	return false
-}
-
-func nonEmpty(list []string) []string {
-	if len(list) > 0 && list[0] == "" {
-		return list[1:]
-	}
-	return list
 }

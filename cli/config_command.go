@@ -19,7 +19,7 @@ func (p *program) configCommand() *cobra.Command {
 		Example: `  strata config init
   strata config check --config /etc/strata/strata.yaml
   strata config show --origin`,
-		Args: cobra.NoArgs,
+		Args: subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	initialise := &cobra.Command{
@@ -27,14 +27,19 @@ func (p *program) configCommand() *cobra.Command {
 		Short: "Write a commented strata.yaml with every key at its default",
 		Example: `  strata config init
   strata config init -          # to standard output`,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return noArguments(cmd, args[1:])
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error { return p.configInit(args) },
 	}
 	check := &cobra.Command{
 		Use:     "check",
 		Short:   "Check file and variables; exit code 2 and one sentence when something is wrong",
 		Example: "  strata config check --config strata.yaml",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE:    func(*cobra.Command, []string) error { return p.configCheck() },
 	}
 	origin := false
@@ -42,7 +47,7 @@ func (p *program) configCommand() *cobra.Command {
 		Use:     "show",
 		Short:   "Print every key with its value; secrets are masked",
 		Example: "  strata config show --origin",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE:    func(*cobra.Command, []string) error { return p.configShow(origin) },
 	}
 	show.Flags().BoolVar(&origin, "origin", false, "also say where each value comes from")
@@ -84,7 +89,7 @@ func writeTemplate(w io.Writer, env environment) error {
 	b.WriteString("# Strata. Each key is shown with its default; remove the # to change it.\n" +
 		"# The same key as a variable: STRATA_UPSTREAM_BASE_URL for upstream.base_url.\n" +
 		"# Secrets can come from files: upstream.api_key_file, STRATA_UPSTREAM_API_KEY_FILE.\n" +
-		"# Sizes are in powers of 1024: 16KB, 100MB.\n")
+		"# Sizes are in powers of 1024: 16KB and 16KiB are both 16384 bytes. Durations are\n# written like 300ms, 30s, 15m.\n")
 	for _, s := range collectSettings(reflect.ValueOf(&c).Elem(), "") {
 		name, indent := s.key, ""
 		if g, rest, nested := strings.Cut(s.key, "."); nested {
@@ -102,9 +107,6 @@ func writeTemplate(w io.Writer, env environment) error {
 		} else if value == "" || value == "off" || value == "on" {
 			value = `"` + value + `"`
 		}
-		if s.key == "data_dir" {
-			value = `""`
-		}
 		fmt.Fprintf(&b, "%s# %s\n%s# %s: %s\n", indent, s.doc, indent, name, value)
 	}
 	_, err := io.WriteString(w, b.String())
@@ -112,7 +114,7 @@ func writeTemplate(w io.Writer, env environment) error {
 }
 
 func (p *program) configCheck() error {
-	l, err := p.load(nil)
+	l, err := p.load()
 	if err != nil {
 		return err
 	}
@@ -132,7 +134,7 @@ func (p *program) warn(l *loaded) {
 }
 
 func (p *program) configShow(origin bool) error {
-	l, err := p.load(nil)
+	l, err := p.load()
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	neturl "net/url"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,16 +18,19 @@ func (p *program) healthcheckCommand() *cobra.Command {
 		Short: "Ask a running Strata whether it is ready; exit code 0 when it is, for containers without a shell",
 		Example: `  strata healthcheck
   strata healthcheck --url http://127.0.0.1:4472/readyz`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if url == "" {
-				l, err := p.load(nil)
+				l, err := p.load()
 				if err != nil {
 					return err
 				}
 				if url, err = healthURL(&l.Config); err != nil {
 					return err
 				}
+			}
+			if u, err := neturl.Parse(url); err != nil || u.Host == "" {
+				return usageError{fmt.Errorf("--url: %q is not a URL; write it like http://127.0.0.1:4472/readyz", url)}
 			}
 			return p.healthcheck(url)
 		},

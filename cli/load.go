@@ -1,19 +1,17 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/agnivade/levenshtein"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 )
 
 // setting is one key of the configuration.
@@ -22,7 +20,7 @@ type setting struct {
 	doc    string
 	secret bool
 	value  reflect.Value
-	origin string // default, file:line, a variable, a flag
+	origin string // default, file:line, a variable, --flag
 }
 
 // loaded is a configuration with where each value came from.
@@ -33,6 +31,9 @@ type loaded struct {
 	warnings []string
 }
 
+// flagValue is a key given on the command line.
+type flagValue struct{ name, key, value string }
+
 // environment is what loading reads besides files.
 type environment struct {
 	getenv  func(string) string
@@ -42,21 +43,25 @@ type environment struct {
 // fileCandidates is where a configuration is looked for when --config names
 // none.
 func (e environment) fileCandidates() []string {
-	config := e.getenv("XDG_CONFIG_HOME")
-	if config == "" {
-		config = filepath.Join(e.getenv("HOME"), ".config")
+	candidates := []string{"strata.yaml"}
+	if config := e.getenv("XDG_CONFIG_HOME"); config != "" {
+		candidates = append(candidates, filepath.Join(config, "strata", "strata.yaml"))
+	} else if home := e.getenv("HOME"); home != "" {
+		candidates = append(candidates, filepath.Join(home, ".config", "strata", "strata.yaml"))
 	}
-	return []string{"strata.yaml", filepath.Join(config, "strata", "strata.yaml"), "/etc/strata/strata.yaml"}
+	return append(candidates, "/etc/strata/strata.yaml")
 }
 
 // load reads defaults, the file, the variables and the flags, later ones
 // winning, and validates the result. Every error is one sentence that names
 // the key and the fix.
-func load(path string, flags map[string]string, env environment) (*loaded, error) {
+func load(path string, flags []flagValue, env environment) (*loaded, error) {
 	l := &loaded{Config: defaults(env.getenv)}
 	l.settings = collectSettings(reflect.ValueOf(&l.Config).Elem(), "")
 	if path == "" {
 		for _, candidate := range env.fileCandidates() {
+			// A folder of somebody else, as HOME often is in a container, counts as
+			// absent; a file that is there but cannot be read does not.
 			if _, err := os.Stat(candidate); err == nil {
 				path = candidate
 				break
@@ -71,12 +76,18 @@ func load(path string, flags map[string]string, env environment) (*loaded, error
 	if err := l.readVariables(env); err != nil {
 		return nil, err
 	}
-	for key, value := range flags {
-		if err := l.find(key).set(value, "flag"); err != nil {
+	for _, f := range flags {
+		if err := l.find(f.key).set(f.value, "--"+f.name); err != nil {
 			return nil, err
 		}
 	}
-	if err := l.validate(); err != nil {
+	err := l.validate()
+	if e, ok := errors.AsType[*keyError](err); ok {
+		if origin := l.find(e.key).origin; origin != "default" {
+			return nil, fmt.Errorf("%s (%s): %s", e.key, origin, e.why)
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -141,160 +152,60 @@ func (s *setting) set(text, origin string) error {
 	return nil
 }
 
-// setFile takes a secret from a file.
-func (s *setting) setFile(path, origin string) error {
+// setFile takes a secret from the file at path. An empty one is an error: a
+// key that is not there would silently be the client's own.
+func (s *setting) setFile(path, origin, name string) error {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("%s: the secret file %s cannot be read; create it or unset %s", origin, path, origin)
+		return fmt.Errorf("%s (%s): the secret file %s cannot be read; create it or unset %s", s.key, origin, path, name)
 	}
-	return s.set(strings.TrimRight(string(b), "\r\n"), origin)
+	text := strings.TrimRight(string(b), "\r\n")
+	if text == "" {
+		return fmt.Errorf("%s (%s): the secret file %s is empty; fill it or unset %s", s.key, origin, path, name)
+	}
+	return s.set(text, origin)
 }
 
-// readFile reads a YAML file, refusing keys it does not know.
-func (l *loaded) readFile(path string) error {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("--config: %s cannot be read; name a file that exists, or make one with `strata config init`", path)
-	}
-	l.file = path
-	file, err := parser.ParseBytes(b, 0)
-	if err != nil {
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		return fmt.Errorf("%s: not valid YAML: %s", path, first)
-	}
-	for _, doc := range file.Docs {
-		if err := l.readNode(path, "", doc.Body); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (l *loaded) readNode(path, prefix string, node ast.Node) error {
-	switch n := node.(type) {
-	case nil, *ast.NullNode, *ast.CommentGroupNode:
-		return nil
-	case *ast.MappingNode:
-		seen := map[string]bool{}
-		for _, member := range n.Values {
-			key := prefix + member.Key.String()
-			at := fmt.Sprintf("%s:%d", path, member.Key.GetToken().Position.Line)
-			if seen[key] {
-				return fmt.Errorf("%s: %s is there twice; remove one", at, key)
-			}
-			seen[key] = true
-			if err := l.readMember(path, at, key, member.Value); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return fmt.Errorf("%s:%d: expected keys and values", path, node.GetToken().Position.Line)
-}
-
-func (l *loaded) readMember(path, at, key string, node ast.Node) error {
-	s := l.find(key)
-	if s == nil {
-		if base, ok := strings.CutSuffix(key, "_file"); ok && l.find(base) != nil && l.find(base).secret {
-			return l.find(base).setFile(scalar(node), at+" "+key)
-		}
-		if l.isGroup(key) {
-			return l.readNode(path, key+".", node)
-		}
-		return fmt.Errorf("%s: unknown key %s; did you mean %s?", at, key, nearest(key, l.keys()))
-	}
-	if _, empty := node.(*ast.NullNode); empty {
-		return nil
-	}
-	if list, ok := node.(*ast.SequenceNode); ok {
-		if s.value.Kind() != reflect.Slice {
-			return fmt.Errorf("%s: %s takes one value, not a list", at, key)
-		}
-		var items []string
-		for _, item := range list.Values {
-			items = append(items, scalar(item))
-		}
-		s.value.Set(reflect.ValueOf(items))
-		s.origin = at
-		return nil
-	}
-	if _, ok := node.(*ast.MappingNode); ok {
-		return fmt.Errorf("%s: %s takes one value, not keys", at, key)
-	}
-	return s.set(scalar(node), at)
-}
-
-// scalar returns the text of a plain, quoted or block value.
-func scalar(node ast.Node) string {
-	switch n := node.(type) {
-	case *ast.StringNode:
-		return n.Value
-	case *ast.LiteralNode:
-		return n.Value.Value
-	}
-	return node.GetToken().Value
-}
-
-func (l *loaded) isGroup(key string) bool {
-	return slices.ContainsFunc(l.settings, func(s *setting) bool { return strings.HasPrefix(s.key, key+".") })
-}
-
-func (l *loaded) keys() []string {
+// keysBelow lists the keys that begin with prefix.
+func (l *loaded) keysBelow(prefix string) []string {
 	var keys []string
 	for _, s := range l.settings {
-		keys = append(keys, s.key)
+		if strings.HasPrefix(s.key, prefix) {
+			keys = append(keys, s.key)
+		}
 	}
 	return keys
 }
 
-func nearest(word string, words []string) string {
-	return slices.MinFunc(words, func(a, b string) int {
-		return levenshtein.ComputeDistance(word, a) - levenshtein.ComputeDistance(word, b)
-	})
-}
-
-// variable is a key's name in the environment.
-func variable(key string) string {
-	return "STRATA_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
-}
-
-// serviceLink matches the variables that Kubernetes sets for a Service called
-// strata or strata-something.
-var serviceLink = regexp.MustCompile(`^STRATA_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
-
-func (l *loaded) readVariables(env environment) error {
-	known := map[string]bool{}
+// known lists what may stand in a file: keys, the _file twins of secrets, and
+// the groups they are in.
+func (l *loaded) known() []string {
 	var names []string
 	for _, s := range l.settings {
-		name := variable(s.key)
-		names = append(names, name)
-		known[name] = true
-		value, path := env.getenv(name), ""
+		names = append(names, s.key)
 		if s.secret {
-			known[name+"_FILE"] = true
-			path = env.getenv(name + "_FILE")
+			names = append(names, s.key+"_file")
 		}
-		switch {
-		case value != "" && path != "":
-			return fmt.Errorf("%s and %s_FILE are both set; unset one", name, name)
-		case path != "":
-			if err := s.setFile(path, name+"_FILE"); err != nil {
-				return err
-			}
-		case value != "":
-			if err := s.set(value, name); err != nil {
-				return err
-			}
+		if group, _, nested := strings.Cut(s.key, "."); nested && !slices.Contains(names, group) {
+			names = append(names, group)
 		}
 	}
-	for _, entry := range env.environ() {
-		name, value, _ := strings.Cut(entry, "=")
-		if strings.HasPrefix(name, "STRATA_") && value != "" && !known[name] && !serviceLink.MatchString(name) {
-			l.warnings = append(l.warnings, fmt.Sprintf("unknown variable %s is ignored; did you mean %s?", name, nearest(name, names)))
-		}
+	return names
+}
+
+// suggest ends a message about an unknown word with the nearest known one, or
+// with where all are listed when none is near.
+func suggest(word string, known []string) string {
+	distance := func(name string) int {
+		d := levenshtein.ComputeDistance(word, name)
+		// A key in the wrong group, or without its group, is near to its name.
+		return min(d, 1+levenshtein.ComputeDistance(word[strings.LastIndex(word, ".")+1:], name[strings.LastIndex(name, ".")+1:]))
 	}
-	slices.Sort(l.warnings)
-	return nil
+	nearest := slices.MinFunc(known, func(a, b string) int { return distance(a) - distance(b) })
+	if 2*distance(nearest) > len(word) {
+		return "`strata config init -` lists all"
+	}
+	return "did you mean " + nearest + "?"
 }
 
 // show returns a value for people; secrets are masked.

@@ -25,7 +25,6 @@ import (
 )
 
 func (p *program) serveCommand() *cobra.Command {
-	flags := map[string]string{}
 	var listen, upstream string
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -35,21 +34,22 @@ drain.max at most; a second signal ends everything at once.`,
 		Example: `  strata serve
   strata serve --upstream http://127.0.0.1:11434/v1
   STRATA_UPSTREAM_BASE_URL=https://api.deepseek.com strata serve`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("listen") {
-				flags["listen"] = listen
+			var given []flagValue
+			for _, f := range []flagValue{{"listen", "listen", listen}, {"upstream", "upstream.base_url", upstream}} {
+				if cmd.Flags().Changed(f.name) {
+					given = append(given, f)
+				}
 			}
-			if cmd.Flags().Changed("upstream") {
-				flags["upstream.base_url"] = upstream
-			}
-			l, err := p.load(flags)
+			l, err := p.load(given...)
 			if err != nil {
 				return err
 			}
-			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			return p.serve(ctx, l)
+			signals := make(chan os.Signal, 2)
+			signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+			defer signal.Stop(signals)
+			return p.serve(signals, l)
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "address for apps (key listen)")
@@ -62,45 +62,49 @@ type server struct {
 	cfg   *Config
 	log   *slog.Logger
 	proxy *proxy.Server
-	ready atomic.Bool
+	// notReady is why no requests are taken, "" while they are.
+	notReady atomic.Pointer[string]
 
 	data, adminLn, healthLn net.Listener // the last two may be nil
 	control                 []*http.Server
 }
 
-// serve runs until ctx ends, then drains.
-func (p *program) serve(ctx context.Context, l *loaded) error {
+// serve runs until a signal comes, then drains.
+func (p *program) serve(signals <-chan os.Signal, l *loaded) error {
 	s := &server{cfg: &l.Config, log: p.logger(&l.Config)}
-	p.warn(l)
+	s.setNotReady("starting")
+	for _, warning := range l.warnings {
+		s.log.Warn(warning)
+	}
 	if err := s.listen(); err != nil {
 		return usageError{err}
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	token, warning := adminToken(s.cfg.Admin.Token, s.cfg.DataDir)
-	if warning != "" {
-		s.log.Warn(warning)
-	}
 	// Health answers before anything slow is built.
-	s.serveControl(token, registry)
+	s.serveControl(registry)
 	var err error
 	if s.proxy, err = proxy.New(s.proxyConfig(registry)); err != nil {
 		return usageError{err}
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- s.proxy.Serve(s.data) }()
-	s.ready.Store(true)
+	s.setNotReady("")
 	if s.cfg.Auth.Mode == "trusted-network" {
 		s.log.Warn("auth.mode is trusted-network: whoever reaches the listener is trusted", "listen", s.data.Addr().String())
 	}
+	s.log.Info("serving", "listen", s.data.Addr().String(), "upstream", s.cfg.Upstream.BaseURL, "mode", s.cfg.Mode)
 	s.banner(p.stderr)
 	select {
 	case err := <-failed:
+		s.closeControl()
 		return fmt.Errorf("the listener failed: %w", err)
-	case <-ctx.Done():
+	case <-signals:
 	}
-	return s.drain()
+	return s.drain(signals)
 }
+
+func (s *server) setNotReady(why string) { s.notReady.Store(&why) }
 
 func (p *program) logger(c *Config) *slog.Logger {
 	var level slog.Level
@@ -152,23 +156,43 @@ func (s *server) closeListeners() {
 	}
 }
 
-func (s *server) serveControl(token string, registry *prometheus.Registry) {
+func (s *server) serveControl(registry *prometheus.Registry) {
 	cfg := admin.Config{
-		Token: token, Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
-		Ready: s.ready.Load, AllowHosts: s.cfg.AllowHosts, AllowOrigins: s.cfg.AllowOrigins,
+		Metrics:  promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
+		NotReady: func() string { return *s.notReady.Load() }, AllowHosts: s.cfg.AllowHosts, AllowOrigins: s.cfg.AllowOrigins,
 	}
-	start := func(ln net.Listener, handler http.Handler) {
-		hs := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
-			ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
+	start := func(ln net.Listener, handler func(admin.Config) http.Handler) {
+		cfg.Loopback = isLoopback(ln.Addr().String())
+		hs := &http.Server{Handler: handler(cfg), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
+			WriteTimeout: 2 * time.Minute, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
 		s.control = append(s.control, hs)
-		go func() { _ = hs.Serve(ln) }()
-	}
-	if s.adminLn != nil {
-		cfg.Loopback = isLoopback(s.adminLn.Addr().String())
-		start(s.adminLn, admin.New(cfg))
+		go func() {
+			if err := hs.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+				s.log.Error("the control plane's listener failed", "listen", ln.Addr().String(), "error", err)
+			}
+		}()
 	}
 	if s.healthLn != nil {
-		start(s.healthLn, admin.Health(cfg))
+		start(s.healthLn, admin.Health)
+	}
+	if s.adminLn != nil {
+		token, warning := adminToken(s.cfg.Admin.Token, s.cfg.DataDir)
+		if warning != "" {
+			s.log.Warn(warning)
+		}
+		cfg.Token = token
+		start(s.adminLn, admin.New)
+	}
+}
+
+// closeControl lets calls of the control plane end, for a second.
+func (s *server) closeControl() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for _, hs := range s.control {
+		if hs.Shutdown(ctx) != nil {
+			_ = hs.Close()
+		}
 	}
 }
 
@@ -214,12 +238,9 @@ func (s *server) banner(w io.Writer) {
 	fmt.Fprintf(w, "Point your app at it: OPENAI_BASE_URL=http://%s/v1\n", addr)
 }
 
-// drain lets answers in flight end. A second signal ends the process.
-func (s *server) drain() error {
-	s.ready.Store(false)
-	again := make(chan os.Signal, 1)
-	signal.Notify(again, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(again)
+// drain lets answers in flight end. Another signal ends the process.
+func (s *server) drain(signals <-chan os.Signal) error {
+	s.setNotReady("draining")
 	s.log.Info("draining", "max", s.cfg.Drain.Max.String())
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Drain.Max)
 	defer cancel()
@@ -228,12 +249,10 @@ func (s *server) drain() error {
 	var err error
 	select {
 	case err = <-done:
-	case <-again:
+	case <-signals:
 		return errors.New("ended by a second signal; answers in flight were cut")
 	}
-	for _, hs := range s.control {
-		_ = hs.Close()
-	}
+	s.closeControl()
 	if err != nil {
 		s.log.Warn("answers still in flight after drain.max were cut", "max", s.cfg.Drain.Max.String())
 		return nil

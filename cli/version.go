@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set at link time: -ldflags "-X strata/cli.version=1.2.3".
+// version is set at link time: -ldflags "-X strata/cli.version=1.2.3". Else
+// it is what the go command has recorded.
 var version = "dev"
 
 type versionInfo struct {
@@ -21,13 +22,23 @@ type versionInfo struct {
 
 func buildVersion() versionInfo {
 	v := versionInfo{Version: version, Commit: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				v.Commit = s.Value
-			}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if recorded := info.Main.Version; version == "dev" && recorded != "" && recorded != "(devel)" {
+		v.Version = recorded
+	}
+	modified := ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			v.Commit = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			modified = "-modified"
 		}
 	}
+	v.Commit += modified
 	return v
 }
 
@@ -37,7 +48,7 @@ func (p *program) versionCommand() *cobra.Command {
 		Use:     "version",
 		Short:   "Print the version",
 		Example: "  strata version --json",
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			v := buildVersion()
 			if asJSON {

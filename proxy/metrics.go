@@ -8,6 +8,8 @@ type metrics struct {
 	upstream prometheus.Histogram
 	ttft     prometheus.Histogram
 	context  *prometheus.CounterVec
+	noMatch  prometheus.Counter // of context: the usual case, looked up once
+	complete prometheus.Counter // of answers
 	answers  *prometheus.CounterVec
 	refused  *prometheus.CounterVec
 	cached   prometheus.Counter
@@ -41,6 +43,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "strata_requests_in_flight",
 			Help: "Requests being answered."}),
 	}
+	m.noMatch = m.context.WithLabelValues("none", "no_match")
+	m.complete = m.answers.WithLabelValues("complete")
 	if reg != nil {
 		reg.MustRegister(m.overhead, m.upstream, m.ttft, m.context, m.answers, m.refused, m.cached, m.cut, m.resent, m.inFlight)
 	}

@@ -132,6 +132,10 @@ func (x *exchange) enrich() (reason string) {
 // note keeps what X-Strata-Context will say.
 func (x *exchange) note(result, reason string) {
 	x.result, x.reason = result, reason
+	if reason == "no_match" {
+		x.s.metrics.noMatch.Inc()
+		return
+	}
 	x.s.metrics.context.WithLabelValues(result, reason).Inc()
 }
 
@@ -201,7 +205,11 @@ func (x *exchange) finish(whole bool) {
 	if x.answer.StatusCode() >= 400 {
 		outcome = chat.Failed
 	}
-	x.s.metrics.answers.WithLabelValues(outcome.String()).Inc()
+	if outcome == chat.Complete {
+		x.s.metrics.complete.Inc()
+	} else {
+		x.s.metrics.answers.WithLabelValues(outcome.String()).Inc()
+	}
 	if n := answer.Usage.CachedTokens; n > 0 {
 		x.s.metrics.cached.Add(float64(n))
 	}
