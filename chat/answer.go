@@ -77,27 +77,26 @@ type answerReader struct {
 	failed  bool
 	done    bool // [DONE]
 	cut     bool // more choices or calls came than are kept
+
+	// trusting reads each value without checking all of it first. Broken JSON
+	// then spoils what was gathered, and the reading is done again.
+	trusting, spoiled bool
 }
 
 // take reads one JSON value: a whole answer or an event of a stream. Broken
 // JSON changes nothing and gives false.
 func (a *answerReader) take(b []byte) bool {
-	check := scanner{b: b}
-	check.value()
-	if check.end() != nil {
-		return false
+	if !a.trusting {
+		check := scanner{b: b}
+		check.value()
+		if check.end() != nil {
+			return false
+		}
 	}
-	a.read(&scanner{b: b})
-	return true
-}
-
-// takeOnly is take for a body that is one value, in one pass: there is nothing
-// gathered before that broken JSON could spoil.
-func (a *answerReader) takeOnly(b []byte) bool {
 	s := scanner{b: b}
 	a.read(&s)
 	if s.end() != nil {
-		*a = answerReader{}
+		a.spoiled = true
 		return false
 	}
 	return true

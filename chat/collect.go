@@ -51,12 +51,11 @@ func (c *Collector) Answer(ended bool) Answer {
 	body, err := decode(c.encoding, c.buf, maxDecoded)
 	cut := c.cut || errors.Is(err, ErrTooLarge)
 	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
-	var a answerReader
-	whole := false
-	if c.isStream(body) {
-		a.stream(body)
-	} else {
-		whole = a.takeOnly(body) && ended && len(a.choices) > 0
+	a := answerReader{trusting: true}
+	whole := a.body(c, body) && ended
+	if a.spoiled {
+		a = answerReader{}
+		whole = a.body(c, body) && ended
 	}
 	answer := a.result(whole)
 	answer.Cut = answer.Cut || cut
@@ -88,6 +87,15 @@ type event struct {
 	data    []byte // its data lines, joined by LF
 	lines   int    // of data
 	isError bool
+}
+
+// body reads all of an answer and tells whether it is a whole JSON answer.
+func (a *answerReader) body(c *Collector, body []byte) bool {
+	if c.isStream(body) {
+		a.stream(body)
+		return false
+	}
+	return a.take(body) && len(a.choices) > 0
 }
 
 // stream reads an event stream. Events whose data is not JSON are passed
