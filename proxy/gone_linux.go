@@ -70,12 +70,8 @@ func (w *goneWatcher) run(raw syscall.RawConn) {
 }
 
 func (w *goneWatcher) add(c *clientConn) {
-	sc, ok := c.Conn.(syscall.Conn)
-	if !ok {
-		return
-	}
-	raw, err := sc.SyscallConn()
-	if err != nil {
+	raw := rawConn(c.Conn)
+	if raw == nil {
 		return
 	}
 	_ = raw.Control(func(fd uintptr) {

@@ -2,10 +2,7 @@
 
 package proxy
 
-import (
-	"net"
-	"syscall"
-)
+import "syscall"
 
 // idleUsable tells whether an idle upstream connection may carry another
 // request: it is still open and holds no unasked-for bytes.
@@ -20,16 +17,4 @@ func idleUsable(raw syscall.RawConn) bool {
 		usable = err == syscall.EAGAIN || err == syscall.EINTR
 	})
 	return err == nil && usable
-}
-
-func rawConn(c net.Conn) syscall.RawConn {
-	sc, ok := c.(syscall.Conn)
-	if !ok {
-		return nil
-	}
-	raw, err := sc.SyscallConn()
-	if err != nil {
-		return nil
-	}
-	return raw
 }

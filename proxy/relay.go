@@ -104,6 +104,20 @@ func (b *answerBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// ended tells, at the end of the body, that nothing of its framing is left.
+// Behind the last chunk there is a blank line, after trailers if any.
+func (b *answerBody) ended() bool {
+	if b.framing != byChunks {
+		return true
+	}
+	end, _ := b.c.br.Peek(min(2, b.c.br.Buffered()))
+	if string(end) != "\r\n" {
+		return false
+	}
+	_, _ = b.c.br.Discard(2)
+	return true
+}
+
 // relay passes the answer to the client as it comes: the head at once, then
 // what each read brings, in one write. Only whole answers end well for the
 // client; whatever upstream breaks stays broken.
@@ -111,7 +125,8 @@ func (x *exchange) relay(c *upstreamConn, block []byte) {
 	body := x.answerBody(c)
 	http11 := x.ctx.Request.Header.IsHTTP11()
 	chunked := http11 && (body.framing == byChunks || body.framing == byClose)
-	reusable := !x.answer.ConnectionClose() && body.framing != byClose && x.rest == nil
+	// A client without chunks does not wait for what comes behind the last one.
+	reusable := !x.answer.ConnectionClose() && body.framing != byClose && (chunked || body.framing != byChunks) && x.rest == nil
 	x.close = x.close || !http11 || x.rest != nil || x.ctx.Request.Header.ConnectionClose() || x.s.draining.Load()
 
 	x.out = x.appendAnswerHead(x.out[:0], block, chunked, false)
@@ -156,47 +171,27 @@ func (x *exchange) copyBody(body *answerBody, chunked bool) error {
 		if x.walked {
 			_, _ = x.collector.Write(f.data(n))
 		}
-		ok := x.forward(f, body, n, err == io.EOF, chunked)
-		x.s.frames.Put(f)
-		if !ok {
-			return errGone
+		ended := err == io.EOF && body.ended()
+		p := f.data(n)
+		if chunked {
+			p = f.chunk(n, ended)
 		}
-		if err != nil {
+		ok := x.forward(p)
+		x.s.frames.Put(f)
+		switch {
+		case !ok:
+			return errGone
+		case err == io.EOF && chunked && !ended:
+			return x.trailers(body)
+		case err != nil:
 			return err
 		}
 	}
 }
 
-// forward writes one piece of the body, its framing, and before it the head
-// if that still waits.
-func (x *exchange) forward(f *frame, body *answerBody, n int, last, chunked bool) bool {
-	p := f.data(n)
-	var trailer []byte
-	if chunked {
-		simple := last && body.framing != byChunks
-		if last && body.framing == byChunks {
-			if b, _ := body.c.br.Peek(min(2, body.c.br.Buffered())); string(b) == "\r\n" {
-				_, _ = body.c.br.Discard(2)
-				simple = true
-			}
-		}
-		p = f.chunk(n, simple)
-		if last && !simple {
-			if n > 0 {
-				x.out = append(x.out, p...)
-				p = nil
-			}
-			if !x.flush() {
-				return false
-			}
-			if err := x.answer.ReadTrailer(body.c.br); err != nil {
-				x.abort()
-				return false
-			}
-			trailer = append([]byte("0\r\n"), x.answer.TrailerHeader()...)
-			p = trailer
-		}
-	}
+// forward writes one piece of the body, and before it the head if that still
+// waits.
+func (x *exchange) forward(p []byte) bool {
 	if len(x.out) == 0 {
 		return x.write(p)
 	}
@@ -205,6 +200,18 @@ func (x *exchange) forward(f *frame, body *answerBody, n int, last, chunked bool
 	}
 	x.out = append(x.out, p...)
 	return x.flush()
+}
+
+// trailers ends a chunked body whose end is still to come, with the trailers
+// that come with it. It returns io.EOF when all of it reached the client.
+func (x *exchange) trailers(body *answerBody) error {
+	if err := x.answer.ReadTrailer(body.c.br); err != nil {
+		return io.ErrUnexpectedEOF
+	}
+	if !x.write(append([]byte("0\r\n"), x.answer.TrailerHeader()...)) {
+		return errGone
+	}
+	return io.EOF
 }
 
 // flush writes what waits in x.out.

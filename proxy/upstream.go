@@ -250,3 +250,16 @@ func (up *upstream) tunnel(conn net.Conn) error {
 	}
 	return nil
 }
+
+// rawConn gives access to a connection's socket, nil where it has none.
+func rawConn(c net.Conn) syscall.RawConn {
+	sc, ok := c.(syscall.Conn)
+	if !ok {
+		return nil
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return raw
+}
