@@ -302,6 +302,7 @@ func TestFraming(t *testing.T) {
 		"/trailer": upstreamtest.Stream().HeaderLines("Trailer: X-Sum").Trailers("X-Sum: 42").Write([]byte("abc")),
 		"/204":     upstreamtest.Respond(204),
 		"/304":     upstreamtest.Respond(304).HeaderLines("ETag: x", "Content-Length: 9").Frame(upstreamtest.None),
+		"/both":    upstreamtest.RawAnswer().Raw([]byte("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")),
 		"/interim": upstreamtest.Respond(200).Interim([]byte("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n")).Write([]byte("abc")),
 	}
 	up := upstreamtest.New(t, func(r *upstreamtest.Request) *upstreamtest.Script { return answers[r.Path()] })
@@ -311,6 +312,7 @@ func TestFraming(t *testing.T) {
 		{"1.1", "/chunked", "\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n"},
 		{"1.1", "/close", "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n6\r\nabcdef\r\n0\r\n\r\n"},
 		{"1.1", "/trailer", "\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 42\r\n\r\n"},
+		{"1.1", "/both", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n3\r\nabc\r\n0\r\n\r\n"},
 		{"1.1", "/204", "Connection: close\r\n\r\n"},
 		{"1.1", "/304", "ETag: x\r\nContent-Length: 9\r\nConnection: close\r\n\r\n"},
 		{"1.1", "/interim", "\r\n\r\nabc"},

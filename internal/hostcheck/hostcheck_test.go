@@ -9,7 +9,7 @@ import (
 func TestAllowed(t *testing.T) {
 	for host, want := range map[string]bool{"127.0.0.1:4470": true, "localhost": true, "a.localhost:1": true, "[::1]:1": true, "::1": true, "strata:4470": true,
 		"host.docker.internal:4470": true, "LOCALHOST.": true, "10.1.2.3": true, "": true,
-		"evil.test": false, "evil.test:4470": false, "localhost.evil.test": false, "127.0.0.1.evil.test": false, "internal.evil.test": false,
+		"evil.test": false, "evil.test:4470": false, "localhost.evil.test": false, "127.0.0.1.evil.test": false, "internal.evil.test": false, "evil.xlocalhost": false, "evil.xinternal": false,
 		"ok.example:80": true, "OK.example": true} {
 		if got := hostcheck.Allowed(host, []string{"ok.example"}); got != want {
 			t.Errorf("Allowed(%q) = %v", host, got)
