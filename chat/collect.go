@@ -22,6 +22,7 @@ type Collector struct {
 	contentType, encoding string
 	buf                   []byte
 	cut                   bool
+	plain, done           bool // no encoding; [DONE] was seen
 }
 
 // Reset begins an answer with the two headers that say how to read it.
@@ -30,7 +31,8 @@ func (c *Collector) Reset(contentType, contentEncoding string) {
 	if cap(buf) > keepCollected {
 		buf = nil
 	}
-	*c = Collector{contentType: contentType, encoding: contentEncoding, buf: buf}
+	plain := contentEncoding == "" || strings.EqualFold(contentEncoding, "identity")
+	*c = Collector{contentType: contentType, encoding: contentEncoding, buf: buf, plain: plain}
 }
 
 // Write keeps p, as far as there is room. It never fails.
@@ -39,9 +41,36 @@ func (c *Collector) Write(p []byte) (int, error) {
 	if room := MaxCollect - len(c.buf); len(keep) > room {
 		keep, c.cut = keep[:room], true
 	}
+	from := max(0, len(c.buf)-len(doneLine)-1)
 	c.buf = append(c.buf, keep...)
+	if c.plain && !c.done {
+		c.done = hasDone(c.buf, from)
+	}
 	return len(p), nil
 }
+
+// doneLine ends a stream; the space may be missing.
+const doneLine = "data: [DONE]"
+
+// hasDone looks for the line from an offset on. Inside of JSON it cannot
+// stand at the beginning of a line.
+func hasDone(b []byte, from int) bool {
+	for {
+		i := bytes.Index(b[from:], []byte("[DONE]"))
+		if i < 0 {
+			return false
+		}
+		line, ok := bytes.CutSuffix(bytes.TrimSuffix(b[:from+i], []byte(" ")), []byte("data:"))
+		if ok && (len(line) == 0 || line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
+			return true
+		}
+		from += i + len("[DONE]")
+	}
+}
+
+// Done tells that a stream's own end marker has come. Of a compressed stream
+// it is not seen.
+func (c *Collector) Done() bool { return c.done }
 
 // Answer reads what was kept. ended tells that the body came to its proper
 // end; an answer that was cut by either side counts as complete only if it

@@ -52,7 +52,14 @@ type Request struct {
 	Stream   bool
 	Messages []Message
 
-	parts []part
+	parts  []part
+	fields []field // top-level members but those above
+}
+
+// field is a member that is read only when asked for.
+type field struct {
+	key   string // "" for names nobody asks for
+	value Span
 }
 
 const (
@@ -86,7 +93,7 @@ func ParseInto(r *Request, body []byte) error {
 // reuse forgets everything but slices that are worth keeping. What they held
 // is cleared, as its strings would stay alive with a pooled request.
 func (r *Request) reuse(body []byte) {
-	messages, parts := r.Messages, r.parts
+	messages, parts, fields := r.Messages, r.parts, r.fields[:0]
 	if cap(messages) > keepMessages {
 		messages = nil
 	}
@@ -94,7 +101,7 @@ func (r *Request) reuse(body []byte) {
 		parts = nil
 	}
 	clear(messages)
-	*r = Request{Body: body, Messages: messages[:0], parts: parts[:0]}
+	*r = Request{Body: body, Messages: messages[:0], parts: parts[:0], fields: fields}
 }
 
 func (r *Request) parse(body []byte) error {
@@ -155,7 +162,10 @@ func (p *requestParser) member(key []byte) {
 		}
 		p.array(p.message)
 	default:
-		p.value()
+		name, value := fieldName(key), p.value()
+		if name != "" && len(p.r.fields) < maxFields {
+			p.r.fields = append(p.r.fields, field{name, value})
+		}
 	}
 }
 
