@@ -1,0 +1,358 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"strata/stores"
+)
+
+// The states of a version. One that is published or scheduled is in force
+// from its day on, until a later one is; that is decided when it is read.
+const (
+	statePending   = "pending"
+	stateScheduled = "scheduled"
+	statePublished = "published"
+	stateReplaced  = "replaced"
+	stateExpired   = "expired"
+)
+
+// outboxChunk is how many passages one outbox row stands for.
+const outboxChunk = 64
+
+// PutDocument keeps a new version. It is served when OutboxDone has been told
+// of all its rows.
+func (l *Ledger) PutDocument(ctx context.Context, tenant string, d stores.Draft) (stores.PutResult, error) {
+	if err := (stores.Scope{Tenant: tenant}).CheckTenant(); err != nil {
+		return stores.PutResult{}, err
+	}
+	if d.ID == "" {
+		return stores.PutResult{}, errors.New("ledger: a document without an id")
+	}
+	if len(d.Passages) == 0 {
+		return stores.PutResult{}, errors.New("ledger: a document without passages")
+	}
+	d.Groups = slices.Compact(slices.Sorted(slices.Values(d.Groups)))
+	return update(ctx, l, func(t *tx) (stores.PutResult, error) { return l.putDocument(t, tenant, d) })
+}
+
+func (l *Ledger) putDocument(t *tx, tenant string, d stores.Draft) (stores.PutResult, error) {
+	var latest, passages int
+	var state, title, sum, groups string
+	var effective, expires int64
+	_, err := one(t, `SELECT d.latest, COALESCE(v.state, ''), COALESCE(v.title, ''), COALESCE(v.sha256, ''), COALESCE(v.groups, ''),
+  COALESCE(v.effective, 0), COALESCE(v.expires, 0), COALESCE(v.passages, 0)
+FROM documents d LEFT JOIN versions v ON v.tenant = d.tenant AND v.document = d.id AND v.version = d.latest
+WHERE d.tenant = $1 AND d.id = $2`, []any{tenant, d.ID}, &latest, &state, &title, &sum, &groups, &effective, &expires, &passages)
+	if err != nil {
+		return stores.PutResult{}, err
+	}
+	same := title == d.Title && sum == d.SHA256 && groups == packList(d.Groups) && effective == micros(d.Effective) && expires == micros(d.Expires)
+	if same && (state == statePending || state == stateScheduled || state == statePublished) {
+		return stores.PutResult{Version: latest, Unchanged: true, Passages: passages}, nil
+	}
+	version := latest + 1
+	if _, err := t.exec(`INSERT INTO documents (tenant, id, latest, updated_at) VALUES ($1, $2, $3, $4)
+ON CONFLICT (tenant, id) DO UPDATE SET latest = excluded.latest, deleted = 0, updated_at = excluded.updated_at`, tenant, d.ID, version, l.now()); err != nil {
+		return stores.PutResult{}, err
+	}
+	if err := l.insertVersion(t, tenant, d, version); err != nil {
+		return stores.PutResult{}, err
+	}
+	ids, err := insertPassages(t, tenant, d, version)
+	if err != nil {
+		return stores.PutResult{}, err
+	}
+	return stores.PutResult{Version: version, Passages: len(ids)}, l.enqueue(t, tenant, d.ID, version, stores.OutboxPut, ids)
+}
+
+func (l *Ledger) insertVersion(t *tx, tenant string, d stores.Draft, version int) error {
+	_, err := t.exec(`INSERT INTO versions (tenant, document, version, state, title, sha256, media_type, restricted, groups, effective, expires, passages, created_at)
+VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10, $11, $12)`, tenant, d.ID, version, d.Title, d.SHA256, d.MediaType,
+		flag(len(d.Groups) > 0), packList(d.Groups), micros(d.Effective), micros(d.Expires), len(d.Passages), l.now())
+	for _, g := range d.Groups {
+		if err == nil {
+			_, err = t.exec(`INSERT INTO version_groups (tenant, document, version, name) VALUES ($1, $2, $3, $4)`, tenant, d.ID, version, g)
+		}
+	}
+	return err
+}
+
+// insertPassages writes the passages in their order and returns their ids.
+// One without an id gets one that is the same each time.
+func insertPassages(t *tx, tenant string, d stores.Draft, version int) ([]string, error) {
+	ids := make([]string, len(d.Passages))
+	for i, p := range d.Passages {
+		ids[i] = cmp.Or(p.ID, passageID(tenant, d.ID, version, i))
+		_, err := t.exec(`INSERT INTO passages (tenant, id, document, version, ordinal, tokens, heading, text) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			tenant, ids[i], d.ID, version, i, p.Tokens, p.Heading, p.Text)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+func passageID(tenant, document string, version, ordinal int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s%d:%s%d:%d", len(tenant), tenant, len(document), document, version, ordinal))
+	return "psg_" + hex.EncodeToString(sum[:12])
+}
+
+// Passages returns those of the ids that the scope may read now, in the order
+// of the ids: of the version in force, and of groups that it shares. It is one
+// statement, so nothing that was deleted before it began is returned.
+func (l *Ledger) Passages(ctx context.Context, scope stores.Scope, ids []string) ([]stores.Passage, error) {
+	if err := scope.CheckTenant(); err != nil {
+		return nil, err
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found := make(map[string]stores.Passage, len(ids))
+	for chunk := range slices.Chunk(ids, 256) {
+		if err := l.passages(ctx, scope, chunk, found); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]stores.Passage, 0, len(found))
+	for _, id := range ids {
+		if p, ok := found[id]; ok {
+			out = append(out, p)
+			delete(found, id)
+		}
+	}
+	return out, nil
+}
+
+func (l *Ledger) passages(ctx context.Context, scope stores.Scope, ids []string, found map[string]stores.Passage) error {
+	list, size := holders(3, len(ids))
+	args := fill([]any{scope.Tenant, l.now()}, ids, size)
+	allowed := `v.restricted = 0`
+	if len(scope.Groups) > 0 {
+		names, n := holders(3+size, len(scope.Groups))
+		args = fill(args, scope.Groups, n)
+		allowed = `(v.restricted = 0 OR EXISTS (SELECT 1 FROM version_groups g
+WHERE g.tenant = v.tenant AND g.document = v.document AND g.version = v.version AND g.name IN (` + names + `)))`
+	}
+	return each(l.reader(ctx), `SELECT p.id, p.document, v.title, p.version, p.ordinal, p.heading, p.text, p.tokens, v.effective
+FROM passages p JOIN versions v ON v.tenant = p.tenant AND v.document = p.document AND v.version = p.version
+WHERE p.tenant = $1 AND p.id IN (`+list+`) AND v.state IN ('published', 'scheduled') AND v.effective <= $2 AND (v.expires = 0 OR v.expires > $2)
+AND NOT EXISTS (SELECT 1 FROM versions n WHERE n.tenant = v.tenant AND n.document = v.document AND n.version > v.version
+  AND n.state IN ('published', 'scheduled', 'expired') AND n.effective <= $2)
+AND `+allowed, args, func(scan func(...any) error) error {
+		var p stores.Passage
+		var effective int64
+		err := scan(&p.ID, &p.Document, &p.Title, &p.Version, &p.Ordinal, &p.Heading, &p.Text, &p.Tokens, &effective)
+		p.Effective = moment(effective)
+		found[p.ID] = p
+		return err
+	})
+}
+
+// DeleteDocument removes a document with all its versions. None of its text is
+// served when it returns; one that is still being put never is.
+func (l *Ledger) DeleteDocument(ctx context.Context, tenant, id string) error {
+	if err := (stores.Scope{Tenant: tenant}).CheckTenant(); err != nil {
+		return err
+	}
+	return l.change(ctx, func(t *tx) error {
+		n, err := t.exec(`UPDATE documents SET deleted = 1, published = 0, updated_at = $3 WHERE tenant = $1 AND id = $2 AND deleted = 0`, tenant, id, l.now())
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return stores.ErrNotFound
+		}
+		if err := l.unqueue(t, tenant, id); err != nil {
+			return err
+		}
+		for _, table := range []string{"passages", "version_groups", "versions"} {
+			if _, err := t.exec(`DELETE FROM `+table+` WHERE tenant = $1 AND document = $2`, tenant, id); err != nil {
+				return err
+			}
+		}
+		return touchTenant(t, tenant)
+	})
+}
+
+// version is one that was published, with its day.
+type version struct {
+	number             int
+	state              string
+	effective, expires int64
+}
+
+// stateNow is the state of v, given the later ones.
+func (v version) stateNow(later []version, now int64) string {
+	switch {
+	case slices.ContainsFunc(later, func(l version) bool { return l.effective <= max(now, v.effective) }):
+		return stateReplaced
+	case v.effective > now:
+		return stateScheduled
+	case v.expires > 0 && v.expires <= now:
+		return stateExpired
+	}
+	return statePublished
+}
+
+// settleVersions brings the states of a document's versions up to date and
+// queues the removal of the text that can never be served again.
+func (l *Ledger) settleVersions(t *tx, tenant, id string) error {
+	var all []version
+	err := each(t, `SELECT version, state, effective, expires FROM versions WHERE tenant = $1 AND document = $2
+AND state IN ('published', 'scheduled', 'expired') ORDER BY version DESC`, []any{tenant, id}, func(scan func(...any) error) error {
+		var v version
+		err := scan(&v.number, &v.state, &v.effective, &v.expires)
+		all = append(all, v)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	now := l.now()
+	for i, v := range all {
+		state := v.stateNow(all[:i], now)
+		if state == v.state {
+			continue
+		}
+		if _, err := t.exec(`UPDATE versions SET state = $4 WHERE tenant = $1 AND document = $2 AND version = $3`, tenant, id, v.number, state); err != nil {
+			return err
+		}
+		if v.state != stateExpired && (state == stateReplaced || state == stateExpired) {
+			if err := l.enqueueRemoval(t, tenant, id, v.number); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = t.exec(`UPDATE documents SET updated_at = $3, published = CASE WHEN EXISTS (SELECT 1 FROM versions v
+  WHERE v.tenant = $1 AND v.document = $2 AND v.state IN ('published', 'scheduled')) THEN 1 ELSE 0 END
+WHERE tenant = $1 AND id = $2`, tenant, id, now)
+	if err == nil {
+		err = touchTenant(t, tenant)
+	}
+	return err
+}
+
+// documentColumns want the tenant in $1 and the time in $2. The version shown
+// is the one in force, else the newest.
+const documentColumns = `SELECT d.id, d.updated_at, COALESCE(v.version, 0), v.title, v.groups, v.state, v.effective, v.expires, v.passages
+FROM documents d JOIN versions v ON v.tenant = d.tenant AND v.document = d.id AND v.version = COALESCE(
+  (SELECT MAX(n.version) FROM versions n WHERE n.tenant = d.tenant AND n.document = d.id AND n.state IN ('published', 'scheduled', 'expired') AND n.effective <= $2),
+  (SELECT MAX(n.version) FROM versions n WHERE n.tenant = d.tenant AND n.document = d.id))
+WHERE d.tenant = $1 AND d.deleted = 0`
+
+// collectDocuments also tells the number of the version shown, which may not
+// be in force.
+func collectDocuments(now int64, out *[]stores.Document, shown *[]int) func(func(...any) error) error {
+	return func(scan func(...any) error) error {
+		var (
+			d                           stores.Document
+			groups, state               string
+			updated, effective, expires int64
+		)
+		err := scan(&d.ID, &updated, &d.Version, &d.Title, &groups, &state, &effective, &expires, &d.Passages)
+		d.UpdatedAt, d.Groups = moment(updated), unpackList(groups)
+		*shown = append(*shown, d.Version)
+		switch {
+		case state == statePending, state == stateReplaced:
+			d.Status = statePending
+		case effective > now:
+			d.Status = stateScheduled
+		case expires > 0 && expires <= now:
+			d.Status = stateExpired
+		default:
+			d.Status = statePublished
+		}
+		if d.Status == statePending || d.Status == stateScheduled {
+			d.Version, d.Passages = 0, 0
+		}
+		*out = append(*out, d)
+		return err
+	}
+}
+
+// Documents lists the documents of a tenant by id.
+func (l *Ledger) Documents(ctx context.Context, tenant, cursor string, limit int) ([]stores.Document, string, error) {
+	if err := (stores.Scope{Tenant: tenant}).CheckTenant(); err != nil {
+		return nil, "", err
+	}
+	after, err := unpackCursor(cursor, 1)
+	if err != nil {
+		return nil, "", err
+	}
+	limit = pageSize(limit)
+	var out []stores.Document
+	var shown []int
+	now := l.now()
+	err = each(l.reader(ctx), documentColumns+` AND d.id > $3 ORDER BY d.id LIMIT $4`,
+		[]any{tenant, now, strings.Join(after, ""), limit + 1}, collectDocuments(now, &out, &shown))
+	if err != nil || len(out) <= limit {
+		return out, "", err
+	}
+	return out[:limit], packCursor(out[limit-1].ID), nil
+}
+
+// Document returns one document, its versions, the newest first, and the
+// passages of the version in force, or of the newest when none is.
+func (l *Ledger) Document(ctx context.Context, tenant, id string) (stores.Document, []stores.Version, []stores.Passage, error) {
+	if err := (stores.Scope{Tenant: tenant}).CheckTenant(); err != nil {
+		return stores.Document{}, nil, nil, err
+	}
+	r, now := l.reader(ctx), l.now()
+	var documents []stores.Document
+	var shown []int
+	if err := each(r, documentColumns+` AND d.id = $3`, []any{tenant, now, id}, collectDocuments(now, &documents, &shown)); err != nil {
+		return stores.Document{}, nil, nil, err
+	}
+	if len(documents) == 0 {
+		return stores.Document{}, nil, nil, stores.ErrNotFound
+	}
+	d := documents[0]
+	versions, err := versionsOf(r, tenant, id, shown[0], now)
+	if err != nil {
+		return d, nil, nil, err
+	}
+	var passages []stores.Passage
+	err = each(r, `SELECT id, ordinal, heading, text, tokens FROM passages WHERE tenant = $1 AND document = $2 AND version = $3 ORDER BY ordinal`,
+		[]any{tenant, id, shown[0]}, func(scan func(...any) error) error {
+			p := stores.Passage{Document: id, Title: d.Title, Version: shown[0]}
+			err := scan(&p.ID, &p.Ordinal, &p.Heading, &p.Text, &p.Tokens)
+			passages = append(passages, p)
+			return err
+		})
+	return d, versions, passages, err
+}
+
+// versionsOf tells the states as they are now, whatever the last job has
+// written: all published ones below the one in force are replaced.
+func versionsOf(s source, tenant, id string, inForce int, now int64) (out []stores.Version, err error) {
+	err = each(s, `SELECT version, state, sha256, effective, expires, passages, created_at FROM versions WHERE tenant = $1 AND document = $2 ORDER BY version DESC`,
+		[]any{tenant, id}, func(scan func(...any) error) error {
+			v := stores.Version{Vectors: "none"}
+			var state string
+			var effective, expires, created int64
+			err := scan(&v.Version, &state, &v.SHA256, &effective, &expires, &v.Passages, &created)
+			v.Effective, v.Expires, v.CreatedAt = moment(effective), moment(expires), moment(created)
+			switch {
+			case state == statePending, state == stateReplaced:
+				v.Status = state
+			case effective > now:
+				v.Status = stateScheduled
+			case v.Version < inForce:
+				v.Status = stateReplaced
+			case expires > 0 && expires <= now:
+				v.Status = stateExpired
+			default:
+				v.Status = "current"
+			}
+			out = append(out, v)
+			return err
+		})
+	return out, err
+}

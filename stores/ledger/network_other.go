@@ -1,0 +1,6 @@
+//go:build !linux
+
+package ledger
+
+// networkFileSystem cannot tell on this system.
+func networkFileSystem(string) string { return "" }
