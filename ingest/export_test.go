@@ -1,0 +1,4 @@
+package ingest
+
+// Parse is what Put does before it writes anything.
+var Parse = parse

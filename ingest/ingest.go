@@ -1,0 +1,203 @@
+// Package ingest turns files into passages and brings them into the search
+// index: reading text whatever its encoding, cutting it by its structure,
+// writing versions to the ledger, and working off the outbox that tells the
+// index what to do. It decides what a passage is and when a version counts as
+// published. It must not know how the ledger or the index keep things, nor
+// who asks.
+package ingest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"strata/internal/tokens"
+	"strata/stores"
+)
+
+// What Put returns, wrapped, for a source that cannot be taken in.
+var (
+	ErrMediaType = errors.New("ingest: not a text that is read")
+	ErrEmpty     = errors.New("ingest: the document has no text")
+	ErrEncoding  = errors.New("ingest: the text's encoding is not understood")
+	ErrTooLarge  = errors.New("ingest: the document is too large")
+	ErrID        = errors.New("ingest: not a document id")
+
+	errBacklog = errors.New("ingest: index writes fail and wait to be repeated")
+)
+
+// Ledger is what documents are written to.
+type Ledger interface {
+	PutDocument(ctx context.Context, tenant string, d stores.Draft) (stores.PutResult, error)
+	DeleteDocument(ctx context.Context, tenant, id string) error
+	// Document returns a document with its versions, the newest among them.
+	Document(ctx context.Context, tenant, id string) (stores.Document, []stores.Version, []stores.Passage, error)
+	// Outbox returns the first entries in the order in which they are to be
+	// done, of all tenants.
+	Outbox(ctx context.Context, limit int) ([]stores.OutboxEntry, error)
+	// OutboxDone takes entries out and publishes the versions that are
+	// complete with them.
+	OutboxDone(ctx context.Context, seqs []int64) error
+	OutboxRows(ctx context.Context) (int, error)
+	// Requeue asks for all that may be served, now or later, to be put again,
+	// and returns how many versions that are.
+	Requeue(ctx context.Context) (int, error)
+}
+
+// Index is what passages are searched in. Both methods may be repeated.
+type Index interface {
+	Put(ctx context.Context, tenant string, passages []stores.Passage) error
+	Remove(ctx context.Context, tenant string, ids []string) error
+}
+
+// Config is what an Ingester needs.
+type Config struct {
+	Ledger Ledger
+	Index  Index
+	Logger *slog.Logger     // nil = none
+	Clock  func() time.Time // nil = time.Now
+	Count  func(string) int // tokens of a text; nil = tokens.Count
+}
+
+// Ingester takes documents in. All methods are safe for concurrent use.
+type Ingester struct {
+	ledger Ledger
+	index  Index
+	log    *slog.Logger
+	clock  func() time.Time
+	count  func(string) int
+
+	wake  chan struct{} // holds one note that the outbox has work
+	turn  chan struct{} // held by whoever works on the index, so that an old version is never put after its removal
+	large chan struct{} // held while a large document is parsed, to bound memory
+	held  map[int64]hold
+}
+
+// New returns an Ingester. Run must run for failed index writes to be
+// repeated.
+func New(cfg Config) *Ingester {
+	g := &Ingester{
+		ledger: cfg.Ledger, index: cfg.Index, log: cfg.Logger, clock: cfg.Clock, count: cfg.Count,
+		wake: make(chan struct{}, 1), turn: make(chan struct{}, 1), large: make(chan struct{}, 1),
+		held: map[int64]hold{},
+	}
+	if g.log == nil {
+		g.log = slog.New(slog.DiscardHandler)
+	}
+	if g.clock == nil {
+		g.clock = time.Now
+	}
+	if g.count == nil {
+		g.count = tokens.Count
+	}
+	return g
+}
+
+// Source is a document as it comes.
+type Source struct {
+	ID                 string // 1-512 bytes, unique in its tenant; its end tells the format where MediaType does not
+	Title              string // "" = from front matter, the first heading, or the id
+	MediaType          string // text/markdown, text/plain, or "" to go by the id
+	Body               []byte // at most MaxSize
+	Groups             []string
+	Effective, Expires time.Time // zero = from front matter, else at once and never
+}
+
+// Result tells what became of a Source.
+type Result struct {
+	ID        string `json:"id"`
+	Version   int    `json:"version"`
+	Status    string `json:"status"` // one of the Status constants
+	Passages  int    `json:"passages"`
+	Unchanged bool   `json:"unchanged"` // equal to the newest version; nothing was written
+	Vectors   string `json:"vectors"`
+}
+
+// What a version is when Put returns.
+const (
+	StatusPublished = "published" // found from now on
+	StatusScheduled = "scheduled" // indexed, in force later
+	StatusExpired   = "expired"   // indexed, no longer in force
+	StatusPending   = "pending"   // the index did not take it yet; Run goes on
+	StatusReplaced  = "replaced"  // a newer version came meanwhile
+	StatusDeleted   = "deleted"   // the document was deleted meanwhile
+)
+
+// largeSize is from where documents are parsed one at a time.
+const largeSize = 4 << 20
+
+// Put takes a document in as the newest version of its id. When it returns
+// without an error, the version is published, unless Result says otherwise.
+// A source equal to the newest version changes nothing.
+func (g *Ingester) Put(ctx context.Context, tenant string, src Source) (Result, error) {
+	if err := (stores.Scope{Tenant: tenant}).CheckTenant(); err != nil {
+		return Result{}, err
+	}
+	draft, err := g.parse(ctx, src)
+	if err != nil {
+		return Result{}, err
+	}
+	put, err := g.ledger.PutDocument(ctx, tenant, draft)
+	if err != nil {
+		return Result{}, err
+	}
+	g.Notify()
+	r := Result{ID: src.ID, Version: put.Version, Passages: put.Passages, Unchanged: put.Unchanged, Vectors: "none"}
+	r.Status = g.publish(ctx, tenant, draft, put)
+	return r, nil
+}
+
+func (g *Ingester) parse(ctx context.Context, src Source) (stores.Draft, error) {
+	if len(src.Body) > largeSize {
+		select {
+		case g.large <- struct{}{}:
+			defer func() { <-g.large }()
+		case <-ctx.Done():
+			return stores.Draft{}, ctx.Err()
+		}
+	}
+	return parse(ctx, src, g.count)
+}
+
+// publish works the outbox until a version is done and tells what it is then.
+// What fails is left to Run.
+func (g *Ingester) publish(ctx context.Context, tenant string, d stores.Draft, put stores.PutResult) string {
+	if err := g.workOff(ctx, version{tenant, d.ID, put.Version}, func() {}); err != nil {
+		g.log.Warn("a document waits for the index", "document", d.ID, "version", put.Version, "error", err)
+		return StatusPending
+	}
+	// Its entries are gone: done, or cancelled by a delete or a newer version.
+	_, versions, _, err := g.ledger.Document(ctx, tenant, d.ID)
+	if err != nil && !errors.Is(err, stores.ErrNotFound) {
+		return StatusPending
+	}
+	for _, v := range versions {
+		switch {
+		case v.Version == put.Version && v.Status == "current":
+			return StatusPublished
+		case v.Version == put.Version:
+			return v.Status
+		}
+	}
+	return StatusDeleted
+}
+
+// Delete removes a document: when it returns, no search serves it. What the
+// index still holds is removed by Run.
+func (g *Ingester) Delete(ctx context.Context, tenant, id string) error {
+	if err := (stores.Scope{Tenant: tenant}).CheckTenant(); err != nil {
+		return err
+	}
+	err := g.ledger.DeleteDocument(ctx, tenant, id)
+	g.Notify()
+	return err
+}
+
+// Notify tells Run that the outbox has work.
+func (g *Ingester) Notify() {
+	select {
+	case g.wake <- struct{}{}:
+	default:
+	}
+}

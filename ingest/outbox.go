@@ -1,0 +1,191 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"strata/stores"
+)
+
+const (
+	pageSize   = 16  // outbox entries read at a time
+	batchSize  = 200 // passages written at a time, so that an end of ctx is soon seen
+	firstPause = 200 * time.Millisecond
+	maxPause   = 30 * time.Second
+	pollEvery  = 15 * time.Second // for entries that others wrote
+	maxPage    = 256              // texts of some 16,000 passages
+)
+
+// hold keeps a failed entry from being tried again at once.
+type hold struct {
+	until time.Time
+	pause time.Duration
+}
+
+type version struct {
+	tenant, document string
+	number           int
+}
+
+// workOff works on the outbox until no entry of want is in it, and returns
+// the error that keeps one there. step is called after each page.
+func (g *Ingester) workOff(ctx context.Context, want version, step func()) error {
+	if err := g.take(ctx); err != nil {
+		return err
+	}
+	defer g.release()
+	for limit := pageSize; ; {
+		page, err := g.ledger.Outbox(ctx, limit)
+		if err != nil {
+			return err
+		}
+		progress := false
+		for _, e := range page {
+			mine := want == version{e.Tenant, e.Document, e.Version} && e.Op == stores.OutboxPut
+			if h, ok := g.held[e.Seq]; ok && !mine && g.clock().Before(h.until) {
+				continue
+			}
+			err := g.do(ctx, e)
+			if mine && err != nil {
+				return err
+			}
+			progress = progress || err == nil
+		}
+		step()
+		switch {
+		case len(page) < limit && !progress:
+			return nil
+		case !progress && limit >= maxPage:
+			return errBacklog
+		case !progress: // nothing but held entries: look behind them
+			limit *= 4
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+// do makes one change to the index and takes its entry out. The order makes a
+// crash in between harmless: the change is made once more.
+func (g *Ingester) do(ctx context.Context, e stores.OutboxEntry) error {
+	err := g.apply(ctx, e)
+	if err == nil {
+		err = g.ledger.OutboxDone(ctx, []int64{e.Seq})
+	}
+	if err == nil {
+		delete(g.held, e.Seq)
+		return nil
+	}
+	if ctx.Err() != nil { // the caller's end says nothing about the index
+		return err
+	}
+	h := g.held[e.Seq]
+	h.pause = min(max(2*h.pause, firstPause), maxPause)
+	h.until = g.clock().Add(h.pause)
+	g.held[e.Seq] = h
+	g.log.Warn("an index write failed and is repeated", "op", string(e.Op), "document", e.Document, "version", e.Version, "again_in", h.pause, "error", err)
+	return err
+}
+
+func (g *Ingester) apply(ctx context.Context, e stores.OutboxEntry) error {
+	for from := 0; from < len(e.Passages); from += batchSize {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		batch := e.Passages[from:min(from+batchSize, len(e.Passages))]
+		var err error
+		if e.Op == stores.OutboxRemove {
+			ids := make([]string, len(batch))
+			for i, p := range batch {
+				ids[i] = p.ID
+			}
+			err = g.index.Remove(ctx, e.Tenant, ids)
+		} else {
+			err = g.index.Put(ctx, e.Tenant, batch)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *Ingester) take(ctx context.Context) error {
+	select {
+	case g.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g *Ingester) release() { <-g.turn }
+
+// Run works the outbox off until ctx ends: at the start, after every Put and
+// Delete, and every 15 s. What fails is tried again after 200 ms, doubling up
+// to 30 s, without keeping others waiting.
+func (g *Ingester) Run(ctx context.Context) {
+	pause := time.Duration(0)
+	for ctx.Err() == nil {
+		err := g.workOff(ctx, version{}, func() {})
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			pause = min(max(2*pause, firstPause), maxPause)
+			g.log.Warn("the outbox cannot be worked off", "again_in", pause, "error", err)
+		default:
+			pause = 0
+		}
+		timer := time.NewTimer(g.nextTry(ctx, pause))
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-g.wake:
+		}
+		timer.Stop()
+	}
+}
+
+// nextTry is how long Run waits without being woken.
+func (g *Ingester) nextTry(ctx context.Context, pause time.Duration) time.Duration {
+	if pause > 0 || g.take(ctx) != nil {
+		return pause
+	}
+	defer g.release()
+	wait := pollEvery
+	for seq, h := range g.held {
+		left := h.until.Sub(g.clock())
+		if left < -time.Minute { // gone from the outbox: deleted, or done elsewhere
+			delete(g.held, seq)
+			continue
+		}
+		wait = min(wait, max(left, firstPause/2))
+	}
+	return wait
+}
+
+// Rebuild fills the index, which the caller has emptied, from the ledger, and
+// returns the number of document versions. progress, if not nil, is told after
+// each step how many outbox entries are left. Puts and deletes may go on
+// meanwhile. After an error what is left is done by the next Run.
+func (g *Ingester) Rebuild(ctx context.Context, progress func(left int)) (versions int, err error) {
+	if versions, err = g.ledger.Requeue(ctx); err != nil {
+		return 0, err
+	}
+	err = g.workOff(ctx, version{}, func() {
+		if left, err := g.ledger.OutboxRows(ctx); err == nil && progress != nil {
+			progress(left)
+		}
+	})
+	if err != nil {
+		return versions, err
+	}
+	if left, err := g.ledger.OutboxRows(ctx); err != nil || left > 0 {
+		return versions, cmp.Or(err, fmt.Errorf("%w: %d are left", errBacklog, left))
+	}
+	return versions, nil
+}
