@@ -30,8 +30,9 @@ e2e: ## the whole program with go-openai, the Node and Python SDKs and curl; non
 	STRATA_E2E_REQUIRE=1 $(GO) test -count=1 ./e2e
 
 fuzz: ## each fuzz target for FUZZTIME
-	@set -e; for f in $$($(GO) test -list '^Fuzz' ./chat | grep ^Fuzz); do \
-		echo "$$f"; $(GO) test ./chat -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME); done
+	@set -e; for p in $$(grep -l '^func Fuzz' */*_test.go */*/*_test.go | xargs -n1 dirname | sort -u); do \
+		for f in $$($(GO) test -list '^Fuzz' ./$$p | grep ^Fuzz); do \
+			echo "$$p $$f"; $(GO) test ./$$p -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME); done; done
 
 bench: ## the table in the README; against a bare forwarder in the same run
 	$(GO) run ./internal/bench

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"math/rand/v2"
 	"net"
 	"runtime/debug"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"strata/chat"
+	"strata/internal/ids"
 )
 
 // exchange is one request and its answer. It lives as long as the handler
@@ -42,11 +42,16 @@ type exchange struct {
 	arriving bodyReader
 
 	// The walk.
-	walked    bool
-	result    string // X-Strata-Context
-	reason    string
-	req       *chat.Request
-	collector *chat.Collector
+	walked       bool
+	result       string // X-Strata-Context
+	reason       string
+	d            decision
+	original     []byte // the client's body, where context was inserted
+	originalSize int
+	req          *chat.Request
+	collector    *chat.Collector
+	said         chat.Answer // once heard
+	heard        bool
 
 	out      []byte                   // bytes for upstream, then for the client
 	answer   *fasthttp.ResponseHeader // of upstream
@@ -152,7 +157,10 @@ func (x *exchange) reset() {
 	if cap(out) > keepBuffer {
 		out = nil
 	}
+	identity := x.head.identity
+	clear(identity)
 	*x = exchange{s: x.s, body: body, out: out, target: x.target[:0], answer: x.answer, req: x.req, collector: x.collector}
+	x.head.identity = identity[:0]
 }
 
 // refuse answers with an error of our own. After a first byte of another
@@ -165,7 +173,7 @@ func (x *exchange) refuse(r refusal) {
 	}
 	x.s.metrics.refused.WithLabelValues(r.code).Inc()
 	if x.id == "" {
-		x.id = newID()
+		x.id = ids.New("req")
 	}
 	if !x.ctx.Request.Header.IsHTTP11() {
 		x.close = true
@@ -215,19 +223,4 @@ func (x *exchange) abort() {
 		_ = tcp.SetLinger(0)
 	}
 	_ = x.client.Conn.Close()
-}
-
-const hexDigits = "0123456789abcdef"
-
-// newID makes a request id of 96 random bits.
-func newID() string {
-	var b [28]byte
-	copy(b[:], "req_")
-	hi, lo := rand.Uint64(), rand.Uint64()
-	for i := 4; i < 16; i++ {
-		b[i] = hexDigits[hi&15]
-		b[i+12] = hexDigits[lo&15]
-		hi, lo = hi>>4, lo>>4
-	}
-	return string(b[:])
 }

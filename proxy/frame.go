@@ -6,6 +6,8 @@ const frameHead = 8
 // frameSize is how much of a body is carried at a time.
 const frameSize = 16 << 10
 
+const hexDigits = "0123456789abcdef"
+
 // frame carries a piece of a body with room around it, so that data and its
 // chunk framing leave in one write.
 type frame struct {

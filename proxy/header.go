@@ -10,7 +10,7 @@ import (
 // requestHead is what the data plane itself wants to know of a request's
 // header lines. Values point into the request.
 type requestHead struct {
-	mode            []byte // X-Strata-Mode
+	identity        []headerLine // of those asked for
 	contentEncoding []byte
 	connection      []byte // all values of Connection, joined by a comma
 	origin          []byte
@@ -21,11 +21,35 @@ type requestHead struct {
 	length          bool // Content-Length is there
 }
 
-// read looks at every header line once.
-func (h *requestHead) read(header *fasthttp.RequestHeader) {
-	*h = requestHead{}
+// headerLine is a line by its name in lower case.
+type headerLine struct {
+	name  string
+	value []byte
+}
+
+// lookup returns a line's value and how many of its name there are; it is
+// policy.Header.
+func (h *requestHead) lookup(name string) (value string, copies int) {
+	for _, l := range h.identity {
+		if l.name == name {
+			value = string(l.value)
+			copies++
+		}
+	}
+	return value, copies
+}
+
+// read looks at every header line once and keeps those with one of names.
+func (h *requestHead) read(header *fasthttp.RequestHeader, names []string) {
+	*h = requestHead{identity: h.identity[:0]}
 	upgrade := false
 	for k, v := range header.AllInOrder() {
+		for _, name := range names {
+			if is(k, name) {
+				h.identity = append(h.identity, headerLine{name, v})
+				break
+			}
+		}
 		switch len(k) {
 		case 6:
 			if is(k, "origin") {
@@ -45,9 +69,7 @@ func (h *requestHead) read(header *fasthttp.RequestHeader) {
 				h.connection = v
 			}
 		case 13:
-			if is(k, "x-strata-mode") {
-				h.mode = v
-			} else if is(k, "authorization") && bytes.HasPrefix(v, []byte("AWS4-")) {
+			if is(k, "authorization") && bytes.HasPrefix(v, []byte("AWS4-")) {
 				h.signed = true
 			}
 		case 14:

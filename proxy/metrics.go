@@ -16,6 +16,10 @@ type metrics struct {
 	cut      prometheus.Counter
 	resent   prometheus.Counter
 	inFlight prometheus.Gauge
+	intents  *prometheus.CounterVec
+	layers   *prometheus.HistogramVec
+	injected *prometheus.CounterVec
+	late     prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -43,10 +47,19 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "strata_requests_in_flight",
 			Help: "Requests being answered."}),
 	}
+	m.intents = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "strata_intent_total",
+		Help: "Chat requests by the kind of question and the stage that decided it."}, []string{"intent", "stage"})
+	m.layers = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "strata_layer_seconds",
+		Help: "Time to fetch each layer of context.", Buckets: fast}, []string{"layer"})
+	m.injected = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "strata_injected_tokens_total",
+		Help: "Tokens inserted into chat requests, by tier (stable or volatile) and kind of question."}, []string{"tier", "intent"})
+	m.late = prometheus.NewCounter(prometheus.CounterOpts{Name: "strata_exchanges_late_total",
+		Help: "Exchanges that were not recorded before the client got the end of the answer."})
 	m.noMatch = m.context.WithLabelValues("none", "no_match")
 	m.complete = m.answers.WithLabelValues("complete")
 	if reg != nil {
-		reg.MustRegister(m.overhead, m.upstream, m.ttft, m.context, m.answers, m.refused, m.cached, m.cut, m.resent, m.inFlight)
+		reg.MustRegister(m.overhead, m.upstream, m.ttft, m.context, m.answers, m.refused, m.cached, m.cut, m.resent, m.inFlight,
+			m.intents, m.layers, m.injected, m.late)
 	}
 	return m
 }

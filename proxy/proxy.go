@@ -1,8 +1,9 @@
 // Package proxy is the data plane: it takes every HTTP call an app makes,
 // passes it to the one upstream and the answer back, unchanged but for what
 // the walk inserts into a chat request. It decides how bytes travel (routes,
-// connections, limits, time-outs, what happens when either side leaves); it
-// must not know how context is chosen, stored or worded.
+// connections, limits, time-outs, what happens when either side leaves) and in
+// which order a chat request meets the parts that choose its context; it must
+// not know how they choose, store or word it.
 package proxy
 
 import (
@@ -11,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,6 +41,10 @@ type Config struct {
 	ReadHeaderTimeout  time.Duration // for a request's head, and the slack of its body
 
 	Mode         string   // default of X-Strata-Mode
+	Context      *Context // optional; without it no request gets context
+	NoContext    string   // optional; the reason then
+	SuppliesUser bool     // callers that name no user get one
+	AdminToken   string   // optional; lets X-Strata-Explain in on other listeners
 	AllowOrigins []string // optional; browser origins that may call
 	AllowHosts   []string // optional; further Host names on a loopback listener
 	Loopback     bool     // the listener is a loopback address
@@ -46,6 +52,9 @@ type Config struct {
 	Logger  *slog.Logger
 	Metrics prometheus.Registerer
 }
+
+// ownNames are read before anything is known of the caller.
+var ownNames = []string{"x-strata-mode", "x-strata-task", "x-strata-explain"}
 
 // clientIdle is how long a client's connection may rest between requests:
 // longer than what the usual HTTP clients keep theirs (Go 90 s).
@@ -60,11 +69,15 @@ type Server struct {
 	metrics  *metrics
 	log      *slog.Logger
 
-	exchanges sync.Pool
-	frames    sync.Pool
-	buffered  atomic.Int64   // bytes of chat bodies held
-	tunnels   sync.WaitGroup // upgraded connections, which fasthttp no longer counts
-	draining  atomic.Bool
+	exchanges     sync.Pool
+	frames        sync.Pool
+	identityNames []string // of header lines that tell who asks, in lower case
+	refusing      refusing
+	zones         zones
+
+	buffered atomic.Int64   // bytes of chat bodies held
+	tunnels  sync.WaitGroup // upgraded connections, which fasthttp no longer counts
+	draining atomic.Bool
 }
 
 // New makes a server; it opens no connection. The error names a setting that
@@ -79,6 +92,10 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, upstream: up, gone: gone, metrics: newMetrics(cfg.Metrics), log: cfg.Logger}
+	s.identityNames = ownNames
+	if cfg.Context != nil {
+		s.identityNames = slices.Concat(ownNames, cfg.Context.Identity.HeaderNames())
+	}
 	s.exchanges.New = func() any { return newExchange(s) }
 	s.frames.New = func() any { return new(frame) }
 	s.http = &fasthttp.Server{

@@ -170,6 +170,9 @@ func (x *exchange) copyBody(body *answerBody, chunked bool) error {
 		n, err := body.Read(f.room())
 		if x.walked {
 			_, _ = x.collector.Write(f.data(n))
+			if err == io.EOF || x.collector.Done() {
+				x.record(err == io.EOF)
+			}
 		}
 		ended := err == io.EOF && body.ended()
 		p := f.data(n)

@@ -1,14 +1,19 @@
 package proxy
 
 import (
+	"context"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"strata/assemble"
 	"strata/chat"
+	"strata/intent"
 	"strata/internal/hostcheck"
+	"strata/internal/ids"
+	"strata/learn"
+	"strata/policy"
 )
 
 // handle serves one request. fasthttp calls it; everything the client gets is
@@ -18,7 +23,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	x.begin(ctx)
 	defer x.end()
 
-	x.head.read(&ctx.Request.Header)
+	x.head.read(&ctx.Request.Header, s.identityNames)
 	x.target = s.upstream.join(x.target[:0], ctx.Request.Header.RequestURI())
 	if r, refused := s.admit(x); refused {
 		x.refuse(r)
@@ -33,7 +38,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	case x.head.upgrade:
 		x.tunnel()
 	case ctx.IsPost() && isChat(x.target):
-		x.id = newID()
+		x.id = ids.New("req")
 		x.walk()
 	default:
 		x.pass(smallBody)
@@ -41,7 +46,8 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 }
 
 // admit refuses what a browser page could do behind the user's back: reach a
-// loopback listener by a name it controls, or use a key that Strata supplies.
+// loopback listener by a name it controls, or use a key or a user's memory
+// that Strata supplies.
 func (s *Server) admit(x *exchange) (refusal, bool) {
 	if string(x.ctx.Method()) == http.MethodConnect {
 		return refusedConnect, true
@@ -50,17 +56,20 @@ func (s *Server) admit(x *exchange) (refusal, bool) {
 		return refusedHost, true
 	}
 	browser := len(x.head.origin) > 0 || len(x.head.fetchSite) > 0
-	if browser && s.cfg.UpstreamAPIKey != "" && !x.ctx.IsOptions() &&
+	if browser && (s.cfg.UpstreamAPIKey != "" || s.cfg.SuppliesUser) && !x.ctx.IsOptions() &&
 		!hostcheck.OriginAllowed(string(x.head.origin), s.cfg.AllowOrigins) {
 		return refusedOrigin, true
 	}
 	return refusal{}, false
 }
 
-// walk is a chat request's way: hold the body, read it, insert the context,
-// send it, pass the answer back and take note of it.
+// walk is a chat request's way: hold the body, read it, find out who asks
+// what, gather the context for it, insert it, send it, pass the answer back
+// and record both.
 func (x *exchange) walk() {
-	if reason := x.bypass(); reason != "" {
+	asked, _ := x.head.lookup("x-strata-explain")
+	explain := asked == "1"
+	if reason := x.bypass(); reason != "" && !explain {
 		x.note("bypassed", reason)
 		x.pass(smallBody)
 		return
@@ -69,41 +78,63 @@ func (x *exchange) walk() {
 		x.fail(err)
 		return
 	}
-	if x.rest != nil {
-		x.note("bypassed", "too_large")
-		x.pass(0)
-		return
-	}
-	if reason := x.enrich(); reason != "" {
+	if reason := x.think(); reason != "" {
 		x.note("bypassed", reason)
-		x.pass(0)
+	} else {
+		x.walked = true
+	}
+	if explain {
+		x.explain()
 		return
 	}
-	x.walked = true
 	x.pass(0)
+}
+
+// think is the walk between the two bodies. The reason says why a request
+// goes on as it came.
+func (x *exchange) think() (reason string) {
+	x.d.began = time.Now()
+	if reason := x.bypass(); reason != "" {
+		return reason
+	}
+	if x.rest != nil {
+		return "too_large"
+	}
+	if reason := x.read(); reason != "" {
+		return reason
+	}
+	if x.s.cfg.Context == nil {
+		x.note("none", x.s.cfg.NoContext)
+		return ""
+	}
+	if reason := x.identify(); reason != "" {
+		return reason
+	}
+	x.open()
+	x.classify()
+	x.assemble()
+	x.insert()
+	return ""
 }
 
 // bypass says why a chat request is not even looked at.
 func (x *exchange) bypass() string {
-	mode := x.s.cfg.Mode
-	if len(x.head.mode) > 0 {
-		mode = string(x.head.mode)
-	}
 	switch {
-	case mode == "off":
+	case policy.ModeOf(x.head.lookup, policy.Mode(x.s.cfg.Mode)) == policy.Off:
 		return "off"
 	case x.head.signed:
 		return "signed"
+	case policy.TaskOf(x.head.lookup) != "":
+		return "helper"
 	}
 	return ""
 }
 
-// enrich reads the held body and inserts the context. What cannot be read is
-// forwarded untouched; the reason says why.
-func (x *exchange) enrich() (reason string) {
+// read unpacks and parses the held body. What cannot be read is forwarded
+// untouched; the reason says why.
+func (x *exchange) read() (reason string) {
 	body := x.body
-	encoded := len(x.head.contentEncoding) > 0
-	if encoded {
+	if len(x.head.contentEncoding) > 0 {
 		var err error
 		body, err = chat.Decode(string(x.head.contentEncoding), body, x.s.cfg.EnrichMaxBodyBytes)
 		if err == chat.ErrTooLarge {
@@ -116,27 +147,166 @@ func (x *exchange) enrich() (reason string) {
 	if err := chat.ParseInto(x.req, body); err != nil {
 		return "unparseable"
 	}
-	enriched, inserted := x.req.Inject("", "")
-	if len(inserted) == 0 {
-		x.note("none", "no_match")
-		return ""
-	}
-	x.body, x.plain = enriched, encoded
-	if x.size >= 0 {
-		x.size = len(enriched)
-	}
-	x.note("full", "")
 	return ""
 }
 
-// note keeps what X-Strata-Context will say.
-func (x *exchange) note(result, reason string) {
-	x.result, x.reason = result, reason
-	if reason == "no_match" {
-		x.s.metrics.noMatch.Inc()
+// identify finds out who asks, and what in their own words. A front end's
+// helper calls and temporary switches end the walk here.
+func (x *exchange) identify() (reason string) {
+	c := x.s.cfg.Context
+	x.d.caller = c.Identity.Identify(x.head.lookup, x.req)
+	if x.d.caller.Mode == policy.Off {
+		return "off"
+	}
+	x.d.talk = c.Identity.Converse(x.req, x.d.caller)
+	if x.d.caller.Task != "" || x.d.talk.Helper {
+		return "helper"
+	}
+	x.d.links = c.Keys.Links(x.d.caller, x.req, x.d.talk)
+	x.d.recall, x.d.forget, x.d.offRecord = learn.Cues(x.d.talk.Words)
+	return ""
+}
+
+// openLimit bounds the one read that opens a walk.
+const openLimit = 50 * time.Millisecond
+
+// open asks the ledger what is there for this caller. Without an answer no
+// context is given: what cannot be proved undeleted is not served.
+func (x *exchange) open() {
+	ctx, cancel := context.WithTimeout(x.context, openLimit)
+	defer cancel()
+	var err error
+	if x.d.opening, err = x.s.cfg.Context.Ledger.Open(ctx, x.d.caller.Scope(), x.d.links); err != nil {
+		x.d.unopened = true
+		x.s.log.Warn("no context: the ledger did not answer", "request", x.id, "error", err)
+	}
+	if x.d.caller.User == "" {
 		return
 	}
-	x.s.metrics.context.WithLabelValues(result, reason).Inc()
+	if x.d.session = x.d.opening.Session; x.d.session == "" {
+		x.d.session = x.d.caller.Session
+	}
+	if x.d.session == "" {
+		x.d.session = ids.New("ses")
+	}
+}
+
+// classify decides the kind of question, and with it what may be read. The
+// calls of one tool loop keep the kind of their first.
+func (x *exchange) classify() {
+	c, d := x.s.cfg.Context, &x.d
+	if turn := d.opening.Turn; turn != nil && d.talk.ToolLoop && d.caller.Forced == "" {
+		d.verdict = intent.Verdict{Intent: intent.Intent(turn.Intent), Confidence: 1, Stage: "followup", Rule: "tool loop"}
+	} else {
+		d.verdict = c.Classifier.Classify(d.talk.Messages, x.hints())
+	}
+	d.plan = c.Plans.PlanFor(d.caller, d.verdict)
+	x.s.metrics.intents.WithLabelValues(string(d.verdict.Intent), d.verdict.Stage).Inc()
+}
+
+func (x *exchange) hints() intent.Hints {
+	d := &x.d
+	h := intent.Hints{
+		Forced: d.caller.Forced, Files: d.talk.Files, Tools: x.req.Tools(),
+		ToolUse: x.req.ToolUse(), Last: intent.Intent(d.opening.LastIntent),
+	}
+	if d.opening.Documents > 0 {
+		h.Probe = func() (intent.Probe, bool) {
+			ctx, cancel := context.WithTimeout(x.context, openLimit)
+			defer cancel()
+			cover, distinct, title, ok := x.s.cfg.Context.Assembler.Probe(ctx, d.caller.Scope(), d.talk.Words)
+			return intent.Probe{Cover: cover, Distinct: distinct, Title: title}, ok
+		}
+	}
+	return h
+}
+
+// assemble gathers the context that the plan asks for.
+func (x *exchange) assemble() {
+	d := &x.d
+	blocked := d.plan.Inject && x.s.refusing.blocked(x.req.Model, x.began)
+	switch {
+	case d.talk.Last < 0:
+		d.result = assemble.Result{Context: "none", Reason: "no_match"}
+	case d.unopened:
+		d.result = assemble.Result{Context: "none", Reason: "ledger"}
+	case blocked:
+		d.result = assemble.Result{Context: "none", Reason: "refused"}
+	case !d.plan.Read:
+		d.result = assemble.Result{Context: "none", Reason: "no_match"}
+	default:
+		// What the walk took so far counts.
+		d.plan.Deadline = max(d.plan.Deadline-time.Since(d.began), time.Millisecond)
+		d.result = x.s.cfg.Context.Assembler.Assemble(x.context, x.query(), d.plan, d.opening)
+		for _, layer := range d.result.Layers {
+			x.s.metrics.layers.WithLabelValues(layer.Name).Observe(layer.Millis / 1000)
+		}
+	}
+	if !d.plan.Inject {
+		d.result.Context = "none"
+		if d.caller.Mode == policy.Observe {
+			d.result.Reason = "observe"
+		}
+	}
+	if d.result.Context == "none" && d.caller.NoUser != "" && (d.result.Reason == "" || d.result.Reason == "no_match") {
+		d.result.Reason = "no_user"
+	}
+}
+
+func (x *exchange) query() assemble.Query {
+	d := &x.d
+	q := assemble.Query{
+		Scope: d.caller.Scope(), Words: d.talk.Words, Before: d.talk.Before(), FollowUp: d.verdict.FollowUp,
+		Request: x.visible, Thin: d.talk.Thin && d.caller.Named && !d.opening.LastHistory, ToolLoop: d.talk.ToolLoop,
+		Recall: d.recall, Forget: d.forget, Private: d.caller.Private, Room: x.room(), Zone: x.s.zones.find(d.caller.Timezone), Now: x.began,
+	}
+	q.Scope.Session = d.session
+	return q
+}
+
+// room is how many tokens of context the model's window still takes, -1 where
+// the window is not known.
+func (x *exchange) room() int {
+	window := x.s.cfg.Context.Window
+	if window == nil {
+		return -1
+	}
+	size := window(x.req.Model)
+	if size == 0 {
+		return -1
+	}
+	return policy.Room(size, x.req.EstimateTokens(), x.req.MaxTokens())
+}
+
+// insert puts the blocks into the body.
+func (x *exchange) insert() {
+	d := &x.d
+	if d.plan.Inject && d.result.Context != "none" {
+		body, inserted := x.req.Inject(d.result.Stable, d.result.Volatile)
+		if len(inserted) > 0 {
+			x.original, x.originalSize = x.body, x.size
+			x.body, x.plain = body, len(x.head.contentEncoding) > 0
+			if x.size >= 0 {
+				x.size = len(body)
+			}
+			x.countInjected()
+			x.note(d.result.Context, d.result.Reason)
+			return
+		}
+		d.result.Context, d.result.Reason = "none", "no_match"
+	}
+	x.drop(d.result.Reason)
+}
+
+// drop notes that nothing of what was gathered goes upstream.
+func (x *exchange) drop(reason string) {
+	d := &x.d
+	d.result.Tokens, d.result.Items, d.result.StableIDs = 0, nil, nil
+	if reason == "" {
+		reason = "no_match"
+	}
+	d.result.Context, d.result.Reason = "none", reason
+	x.note("none", reason)
 }
 
 // pass sends the request and relays the answer. Of a body not held yet up to
@@ -147,7 +317,7 @@ func (x *exchange) pass(hold int) {
 		return
 	}
 	if x.id == "" {
-		x.id = newID()
+		x.id = ids.New("req")
 	}
 	if err := x.acquire(); err != nil {
 		x.fail(err)
@@ -155,11 +325,15 @@ func (x *exchange) pass(hold int) {
 	}
 	defer x.s.upstream.leave()
 	c, block, err := x.roundTrip()
+	overhead := x.sent.Sub(x.began)
+	if err == nil && x.original != nil && refusesContext(x.answer.StatusCode()) {
+		c, block, err = x.sendOriginal(c)
+	}
 	if err != nil {
 		x.fail(err)
 		return
 	}
-	x.s.metrics.overhead.Observe(x.sent.Sub(x.began).Seconds())
+	x.s.metrics.overhead.Observe(overhead.Seconds())
 	x.s.metrics.ttft.Observe(x.head1.Sub(x.sent).Seconds())
 	if x.walked {
 		x.collector.Reset(string(x.answer.ContentType()), string(x.answer.ContentEncoding()))
@@ -173,44 +347,4 @@ func (x *exchange) acquire() error {
 		x.client.bodyRead()
 	}
 	return x.s.upstream.acquire(x.context)
-}
-
-// appendOwnHeaders appends what Strata says about a chat request. Other calls
-// come back as upstream answered them.
-func (x *exchange) appendOwnHeaders(dst []byte) []byte {
-	if x.result == "" {
-		return dst
-	}
-	dst = append(dst, "X-Strata-Request-Id: "...)
-	dst = append(dst, x.id...)
-	dst = append(dst, "\r\nX-Strata-Context: "...)
-	dst = append(dst, x.result...)
-	dst = append(dst, "; tokens=0"...)
-	if x.reason != "" {
-		dst = append(dst, "; reason="...)
-		dst = append(dst, x.reason...)
-	}
-	dst = append(dst, "\r\nServer-Timing: strata;dur="...)
-	dst = strconv.AppendFloat(dst, float64(x.sent.Sub(x.began))/float64(time.Millisecond), 'f', 3, 64)
-	return append(dst, "\r\n"...)
-}
-
-// finish takes note of the answer once it is over.
-func (x *exchange) finish(whole bool) {
-	if !x.walked {
-		return
-	}
-	answer := x.collector.Answer(whole)
-	outcome := answer.Outcome
-	if x.answer.StatusCode() >= 400 {
-		outcome = chat.Failed
-	}
-	if outcome == chat.Complete {
-		x.s.metrics.complete.Inc()
-	} else {
-		x.s.metrics.answers.WithLabelValues(outcome.String()).Inc()
-	}
-	if n := answer.Usage.CachedTokens; n > 0 {
-		x.s.metrics.cached.Add(float64(n))
-	}
 }
