@@ -1,20 +1,24 @@
-// Package admin is the control plane's HTTP side: health, metrics, and the
-// door in front of everything else (token, Host, Origin, content type). It
-// decides who may ask; it must not know how answers are made.
+// Package admin is the control plane's HTTP side: health, metrics, the door in
+// front of everything else (token, Host, Origin, content type) and the calls
+// behind it: documents, memories, sessions, receipts, users, learning, events.
+// It decides who may ask and whose rows are meant; it must not know how answers
+// are made nor how anything is kept.
 package admin
 
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/json"
+	"log/slog"
 	"mime"
 	"net/http"
 	"strings"
+	"time"
 
 	"strata/internal/hostcheck"
 )
 
-// Config is what the control plane needs.
+// Config is what the control plane needs. A part that is nil answers its calls
+// with 503.
 type Config struct {
 	Token        string        // bearer token; must not be empty for New
 	NotReady     func() string // why the data plane takes no requests ("draining"), "" while it does
@@ -22,6 +26,25 @@ type Config struct {
 	Loopback     bool          // the listener is a loopback address: Host is checked
 	AllowHosts   []string      // optional; further Host names
 	AllowOrigins []string      // optional; browser origins that may call
+
+	Tenant  string           // of calls without X-Strata-Tenant
+	Zone    *time.Location   // of dates without a time; nil = UTC
+	Version string           // of the program, told by GET /v1/stats
+	Logger  *slog.Logger     // nil = slog.Default()
+	Clock   func() time.Time // nil = time.Now
+
+	Documents Documents
+	Ingester  Ingester
+	Jobs      *Jobs // runs the ingests; nil = one that ends with the process
+	Memories  Memories
+	Sessions  Sessions
+	Receipts  Receipts
+	Users     Users
+	Learner   Learner
+	Events    Events
+
+	// MaxDocument is the largest upload in bytes, 0 = ingest.MaxSize.
+	MaxDocument int64
 }
 
 // New returns the control plane. /livez, /readyz and /metrics need no token,
@@ -32,7 +55,7 @@ func New(cfg Config) http.Handler {
 	}
 	mux := http.NewServeMux()
 	health(mux, cfg)
-	mux.Handle("/", authorised(cfg.Token, http.HandlerFunc(notFound)))
+	mux.Handle("/", authorised(cfg.Token, newCalls(cfg)))
 	return guarded(cfg, mux)
 }
 
@@ -111,16 +134,4 @@ func writeAllowed(r *http.Request) bool {
 		return err == nil && kind == "application/json"
 	}
 	return true
-}
-
-// fail answers in OpenAI's error shape.
-func fail(w http.ResponseWriter, status int, kind, code, message string) {
-	type body struct {
-		Message string `json:"message"`
-		Type    string `json:"type"`
-		Code    string `json:"code"`
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]body{"error": {message, kind, code}})
 }

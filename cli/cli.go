@@ -63,7 +63,8 @@ func (p *program) root() *cobra.Command {
 		Short: "A sidecar proxy in front of LLM calls",
 		Long: `Strata is an OpenAI-compatible sidecar proxy in front of LLM calls. Start it
 and change one thing in your app, its OpenAI base URL.`,
-		Example: `  strata serve
+		Example: `  strata demo
+  strata serve
   OPENAI_BASE_URL=http://127.0.0.1:4470/v1 python app.py`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -75,7 +76,9 @@ and change one thing in your app, its OpenAI base URL.`,
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().StringVar(&p.config, "config", "", "configuration file (default: ./strata.yaml, then the user's, then /etc/strata/strata.yaml)")
-	root.AddCommand(p.serveCommand(), p.configCommand(), p.versionCommand(), p.healthcheckCommand())
+	root.AddCommand(p.demoCommand(), p.serveCommand())
+	root.AddCommand(p.controlCommands()...)
+	root.AddCommand(p.configCommand(), p.versionCommand(), p.healthcheckCommand())
 	return root
 }
 

@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"strata/intent"
+	"strata/policy"
 )
 
 // Config is everything that can be set. The yaml tags are the keys, the doc
@@ -14,6 +17,25 @@ type Config struct {
 	Listen  string `yaml:"listen" doc:"Where apps send their OpenAI calls."`
 	DataDir string `yaml:"data_dir" doc:"Folder for everything Strata keeps. Default: $XDG_DATA_HOME/strata, else ~/.local/share/strata."`
 	Mode    string `yaml:"mode" doc:"What happens to chat requests: on, observe, read-only, write-only, off. X-Strata-Mode overrides it per request."`
+	Stage   string `yaml:"stage" doc:"How much is switched on, each with what is before it: route (decide), summary (record), write (learn), recall (give context)."`
+	Tenant  string `yaml:"tenant" doc:"The organisation that requests belong to when they do not say (X-Strata-Tenant)."`
+
+	Identity struct {
+		DefaultUser   string   `yaml:"default_user" doc:"The user of requests that name none. Empty: such requests get documents only. On a terminal without a configuration file: you."`
+		Preset        string   `yaml:"preset" doc:"Read identity as a front end sends it: openwebui or librechat."`
+		UserHeader    string   `yaml:"user_header" doc:"A header that names the user, instead of X-Strata-User."`
+		SessionHeader string   `yaml:"session_header" doc:"A header that names the conversation, instead of X-Strata-Session."`
+		TenantHeader  string   `yaml:"tenant_header" doc:"A header that names the tenant, instead of X-Strata-Tenant."`
+		GroupsHeader  string   `yaml:"groups_header" doc:"A header that lists the user's groups, instead of X-Strata-Groups."`
+		Body          []string `yaml:"body" doc:"Members of the request body that may name the user when no header does, such as user, metadata.user_id. safety_identifier always may."`
+	} `yaml:"identity"`
+
+	UserText struct {
+		Pattern string `yaml:"pattern" doc:"Regular expression with one group: the user's own words inside of what the app wraps around them."`
+	} `yaml:"user_text"`
+
+	Timezone string `yaml:"timezone" doc:"Zone of days such as tomorrow, as Asia/Shanghai, for requests that do not say (X-Strata-Timezone). Empty: this machine's."`
+	Models   Models `yaml:"models" doc:"Context windows in tokens, by model name or pattern, so that context never overflows one: {gpt-4o*: {window: 128000}}."`
 
 	Upstream struct {
 		BaseURL          string        `yaml:"base_url" doc:"The API behind Strata, with or without its version segment."`
@@ -35,6 +57,24 @@ type Config struct {
 		MaxBody Size `yaml:"max_body" doc:"Chat bodies above this pass through unread."`
 		Buffers Size `yaml:"buffers" doc:"Memory for all chat bodies held at one time; when used up, further ones pass through unread."`
 	} `yaml:"enrich"`
+
+	Plan struct {
+		Chat PlanRow `yaml:"chat"`
+		RAG  PlanRow `yaml:"rag"`
+		Data PlanRow `yaml:"data"`
+	} `yaml:"plan"`
+
+	Store struct {
+		OnError string `yaml:"on_error" doc:"When the stores cannot be opened: exit, or passthrough (serve without context, loudly). Default: exit on a terminal, else passthrough."`
+	} `yaml:"store"`
+
+	Ledger struct {
+		URL string `yaml:"url" doc:"File of the system of record. Default: ledger.db in data_dir."`
+	} `yaml:"ledger"`
+
+	Index struct {
+		URL string `yaml:"url" doc:"File of the search index, which can be deleted at any time. Default: index.db in data_dir."`
+	} `yaml:"index"`
 
 	AllowOrigins []string `yaml:"allow_origins" doc:"Origins of browser pages that may call, such as http://localhost:3000."`
 	AllowHosts   []string `yaml:"allow_hosts" doc:"Further Host names for loopback listeners, which otherwise answer to addresses, localhost, single-label and .internal names."`
@@ -62,12 +102,32 @@ type Config struct {
 	} `yaml:"log"`
 }
 
+// PlanRow is what one kind of question may take.
+type PlanRow struct {
+	Budget   int           `yaml:"budget" doc:"Tokens of context at most, for this kind of question."`
+	Deadline time.Duration `yaml:"deadline" doc:"How long gathering them may take; the request then goes on with what is there."`
+}
+
+// planChanges are the plan's keys as changes of the table.
+func (c *Config) planChanges() map[intent.Intent]policy.RowChange {
+	change := func(r PlanRow) policy.RowChange { return policy.RowChange{Budget: r.Budget, Deadline: r.Deadline} }
+	return map[intent.Intent]policy.RowChange{
+		intent.Chat: change(c.Plan.Chat), intent.RAG: change(c.Plan.RAG), intent.Data: change(c.Plan.Data),
+	}
+}
+
 // defaults returns the configuration of an empty file.
 func defaults(getenv func(string) string) Config {
 	var c Config
 	c.Listen = "127.0.0.1:4470"
 	c.DataDir = defaultDataDir(getenv)
 	c.Mode = "on"
+	c.Stage = "recall"
+	c.Tenant = "default"
+	for kind, row := range map[intent.Intent]*PlanRow{intent.Chat: &c.Plan.Chat, intent.RAG: &c.Plan.RAG, intent.Data: &c.Plan.Data} {
+		standard := policy.DefaultTable()[kind]
+		*row = PlanRow{standard.Budget, standard.Deadline}
+	}
 	c.Upstream.BaseURL = "https://api.openai.com/v1"
 	c.Upstream.MaxConnections = 4096
 	c.Upstream.QueueWait = 5 * time.Second

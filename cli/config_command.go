@@ -102,7 +102,9 @@ func writeTemplate(w io.Writer, env environment) error {
 			b.WriteString("\n")
 		}
 		value := s.show()
-		if s.value.Kind() == reflect.Slice {
+		if _, isModels := s.value.Interface().(Models); isModels {
+			value = "{" + value + "}"
+		} else if s.value.Kind() == reflect.Slice {
 			value = "[" + value + "]"
 		} else if value == "" || value == "off" || value == "on" {
 			value = `"` + value + `"`

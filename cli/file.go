@@ -99,6 +99,10 @@ func (r *fileReader) readMember(at, key string, node ast.Node) error {
 		return nil
 	case *ast.SequenceNode:
 		return s.setList(at, n)
+	case *ast.MappingNode:
+		if _, isModels := s.value.Interface().(Models); isModels {
+			return r.readModels(s, at, n)
+		}
 	}
 	text, err := scalar(node)
 	if err != nil {
@@ -119,8 +123,8 @@ func (r *fileReader) readMember(at, key string, node ast.Node) error {
 
 // setList sets a list from a YAML sequence.
 func (s *setting) setList(at string, node *ast.SequenceNode) error {
-	if s.value.Kind() != reflect.Slice {
-		return fmt.Errorf("%s: %s takes one value, not a list", at, s.key)
+	if _, plain := s.value.Interface().([]string); !plain {
+		return fmt.Errorf("%s: %s takes no list", at, s.key)
 	}
 	var items []string
 	for _, item := range node.Values {

@@ -98,7 +98,7 @@ func collectSettings(v reflect.Value, prefix string) []*setting {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		key := prefix + f.Tag.Get("yaml")
-		if f.Type.Kind() == reflect.Struct {
+		if f.Type.Kind() == reflect.Struct { // a group of keys
 			out = append(out, collectSettings(v.Field(i), key+".")...)
 			continue
 		}
@@ -137,6 +137,12 @@ func (s *setting) set(text, origin string) error {
 			return fail(fmt.Sprintf("%q is not a whole number", text))
 		}
 		s.value.SetInt(int64(n))
+	case Models:
+		models, err := parseModels(text)
+		if err != nil {
+			return fail(err.Error())
+		}
+		s.value.Set(reflect.ValueOf(models))
 	case []string:
 		var list []string
 		for item := range strings.SplitSeq(text, ",") {

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"os/user"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -67,25 +68,23 @@ type server struct {
 
 	data, adminLn, healthLn net.Listener // the last two may be nil
 	control                 []*http.Server
+	controlPlane            atomic.Pointer[http.Handler] // of the admin listener
+	registry                *prometheus.Registry
+
+	backends *backends // nil when the stores could not be opened
+	feed     *admin.Feed
 }
 
 // serve runs until a signal comes, then drains.
 func (p *program) serve(signals <-chan os.Signal, l *loaded) error {
-	s := &server{cfg: &l.Config, log: p.logger(&l.Config)}
-	s.setNotReady("starting")
+	s := newServer(&l.Config, p.logger(&l.Config))
 	for _, warning := range l.warnings {
 		s.log.Warn(warning)
 	}
-	if err := s.listen(); err != nil {
-		return usageError{err}
-	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	// Health answers before anything slow is built.
-	s.serveControl(registry)
-	var err error
-	if s.proxy, err = proxy.New(s.proxyConfig(registry)); err != nil {
-		return usageError{err}
+	terminal := isTerminal(p.stderr)
+	s.assumePerson(terminal && l.file == "")
+	if err := s.start(terminal); err != nil {
+		return err
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- s.proxy.Serve(s.data) }()
@@ -98,10 +97,77 @@ func (p *program) serve(signals <-chan os.Signal, l *loaded) error {
 	select {
 	case err := <-failed:
 		s.closeControl()
+		s.backends.close()
 		return fmt.Errorf("the listener failed: %w", err)
 	case <-signals:
 	}
 	return s.drain(signals)
+}
+
+func newServer(cfg *Config, log *slog.Logger) *server {
+	s := &server{cfg: cfg, log: log, feed: admin.NewFeed(), registry: prometheus.NewRegistry()}
+	s.setNotReady("starting")
+	return s
+}
+
+// start opens the listeners and the stores and wires everything together.
+// strict makes stores that cannot be opened an error where the configuration
+// leaves it open.
+func (s *server) start(strict bool) (err error) {
+	if err := s.listen(); err != nil {
+		return usageError{err}
+	}
+	defer func() {
+		if err != nil {
+			s.closeControl()
+			s.closeListeners()
+			s.backends.close()
+		}
+	}()
+	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	// Health answers before anything slow is built.
+	s.serveControl()
+	cfg := s.proxyConfig()
+	if err := s.openStores(&cfg, strict); err != nil {
+		return usageError{err}
+	}
+	if s.proxy, err = proxy.New(cfg); err != nil {
+		return usageError{err}
+	}
+	s.serveAdmin(cfg.AdminToken)
+	return nil
+}
+
+// openStores opens what the walk needs. Without it requests pass through
+// without context: a broken store is no reason to refuse them.
+func (s *server) openStores(cfg *proxy.Config, strict bool) error {
+	ready := prometheus.NewGauge(prometheus.GaugeOpts{Name: "strata_stores_ready", Help: "1 while the stores are open, 0 when requests pass through without context."})
+	s.registry.MustRegister(ready)
+	b, err := s.openBackends()
+	if err != nil {
+		if s.cfg.Store.OnError == "exit" || s.cfg.Store.OnError == "" && strict {
+			return err
+		}
+		s.log.Error("the stores cannot be opened: every request passes through without context, and nothing is recorded", "error", err)
+		cfg.NoContext = "store_unavailable"
+		return nil
+	}
+	s.backends = b
+	ready.Set(1)
+	b.metrics(s.registry)
+	cfg.Context, err = s.walkContext(b)
+	return err
+}
+
+// assumePerson makes the person at the keyboard the user of requests that name
+// none, where nobody has configured anything.
+func (s *server) assumePerson(alone bool) {
+	if !alone || s.cfg.Identity.DefaultUser != "" || s.cfg.Identity.Preset != "" || !isLoopback(s.cfg.Listen) {
+		return
+	}
+	if u, err := user.Current(); err == nil {
+		s.cfg.Identity.DefaultUser = u.Username
+	}
 }
 
 func (s *server) setNotReady(why string) { s.notReady.Store(&why) }
@@ -156,15 +222,12 @@ func (s *server) closeListeners() {
 	}
 }
 
-func (s *server) serveControl(registry *prometheus.Registry) {
-	cfg := admin.Config{
-		Metrics:  promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
-		NotReady: func() string { return *s.notReady.Load() }, AllowHosts: s.cfg.AllowHosts, AllowOrigins: s.cfg.AllowOrigins,
-	}
-	start := func(ln net.Listener, handler func(admin.Config) http.Handler) {
-		cfg.Loopback = isLoopback(ln.Addr().String())
-		hs := &http.Server{Handler: handler(cfg), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
-			WriteTimeout: 2 * time.Minute, IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
+// serveControl answers on the control plane's listeners, on the admin's with
+// health alone until serveAdmin.
+func (s *server) serveControl() {
+	start := func(ln net.Listener, handler http.Handler) {
+		hs := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Minute,
+			IdleTimeout: 2 * time.Minute, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)}
 		s.control = append(s.control, hs)
 		go func() {
 			if err := hs.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
@@ -173,15 +236,36 @@ func (s *server) serveControl(registry *prometheus.Registry) {
 		}()
 	}
 	if s.healthLn != nil {
-		start(s.healthLn, admin.Health)
+		start(s.healthLn, admin.Health(s.adminConfig(s.healthLn)))
 	}
 	if s.adminLn != nil {
-		token, warning := adminToken(s.cfg.Admin.Token, s.cfg.DataDir)
-		if warning != "" {
-			s.log.Warn(warning)
-		}
-		cfg.Token = token
-		start(s.adminLn, admin.New)
+		health := admin.Health(s.adminConfig(s.adminLn))
+		s.controlPlane.Store(&health)
+		start(s.adminLn, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*s.controlPlane.Load()).ServeHTTP(w, r) }))
+	}
+}
+
+// serveAdmin puts all calls of the control plane behind its listener.
+func (s *server) serveAdmin(token string) {
+	if s.adminLn == nil {
+		return
+	}
+	cfg := s.adminConfig(s.adminLn)
+	cfg.Token, cfg.Tenant, cfg.Version, cfg.Events = token, s.cfg.Tenant, buildVersion().Version, s.feed
+	cfg.Zone = s.zone()
+	if b := s.backends; b != nil {
+		cfg.Documents, cfg.Memories, cfg.Sessions, cfg.Receipts, cfg.Users = b.ledger, b.ledger, b.ledger, b.ledger, b.ledger
+		cfg.Ingester, cfg.Jobs, cfg.Learner = b.ingester, b.jobs, b.learner
+	}
+	all := admin.New(cfg)
+	s.controlPlane.Store(&all)
+}
+
+func (s *server) adminConfig(ln net.Listener) admin.Config {
+	return admin.Config{
+		Metrics:  promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}),
+		NotReady: func() string { return *s.notReady.Load() }, AllowHosts: s.cfg.AllowHosts, AllowOrigins: s.cfg.AllowOrigins,
+		Loopback: isLoopback(ln.Addr().String()), Logger: s.log,
 	}
 }
 
@@ -196,20 +280,28 @@ func (s *server) closeControl() {
 	}
 }
 
-func (s *server) proxyConfig(registry prometheus.Registerer) proxy.Config {
+func (s *server) proxyConfig() proxy.Config {
 	c := s.cfg
 	u, err := url.Parse(c.Upstream.BaseURL)
 	if err != nil {
 		panic("BUG: upstream.base_url was not validated: " + err.Error())
 	}
+	token := ""
+	if s.adminLn != nil {
+		var warning string
+		if token, warning = adminToken(c.Admin.Token, c.DataDir); warning != "" {
+			s.log.Warn(warning)
+		}
+	}
 	return proxy.Config{
+		AdminToken: token, SuppliesUser: c.Identity.DefaultUser != "",
 		Upstream: u, UpstreamAPIKey: c.Upstream.APIKey,
 		MaxConnections: c.Upstream.MaxConnections, QueueWait: c.Upstream.QueueWait, ConnectTimeout: c.Upstream.ConnectTimeout,
 		FirstByteTimeout: c.Upstream.FirstByteTimeout, IdleTimeout: c.Upstream.IdleTimeout,
 		MaxHeaderBytes: int(c.Limits.Header), MaxBodyBytes: int(c.Limits.Body), ReadHeaderTimeout: c.Limits.HeaderTimeout,
 		EnrichMaxBodyBytes: int(c.Enrich.MaxBody), EnrichBufferBytes: int(c.Enrich.Buffers),
 		Mode: c.Mode, AllowOrigins: c.AllowOrigins, AllowHosts: c.AllowHosts, Loopback: isLoopback(s.data.Addr().String()),
-		Logger: s.log, Metrics: registry,
+		Logger: s.log, Metrics: s.registry,
 	}
 }
 
@@ -230,6 +322,16 @@ func (s *server) banner(w io.Writer) {
 		line("health", "http://"+s.healthLn.Addr().String())
 	}
 	line("mode", s.cfg.Mode)
+	line("data", s.cfg.DataDir)
+	if s.backends == nil {
+		line("stores", "NOT OPEN: no context, nothing is recorded (the log says why)")
+	}
+	switch user := s.cfg.Identity.DefaultUser; {
+	case user != "":
+		line("user", user+", for requests that name none (identity.default_user)")
+	default:
+		line("user", "from X-Strata-User; requests without one get documents only")
+	}
 	key := "the client's own"
 	if s.cfg.Upstream.APIKey != "" {
 		key = "upstream.api_key"
@@ -252,7 +354,9 @@ func (s *server) drain(signals <-chan os.Signal) error {
 	case <-signals:
 		return errors.New("ended by a second signal; answers in flight were cut")
 	}
+	s.feed.Close()
 	s.closeControl()
+	s.backends.close()
 	if err != nil {
 		s.log.Warn("answers still in flight after drain.max were cut", "max", s.cfg.Drain.Max.String())
 		return nil

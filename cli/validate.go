@@ -8,6 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	_ "time/tzdata" // zones on machines that have none
+
+	"strata/chat"
+	"strata/policy"
 )
 
 // keyError is a value that cannot work. Loading adds where the value is from.
@@ -22,7 +26,7 @@ func bad(key, format string, args ...any) error {
 // validate checks what single values cannot tell. Its errors are *keyError
 // and name the fix.
 func (c *Config) validate() error {
-	for _, check := range []func() error{c.validateChoices, c.validateNumbers, c.validateSecrets, c.validateUpstream, c.validateListeners} {
+	for _, check := range []func() error{c.validateChoices, c.validateNumbers, c.validateSecrets, c.validateUpstream, c.validateListeners, c.validateStores, c.validateIdentity} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -37,6 +41,9 @@ func (c *Config) validateChoices() error {
 		allowed    []string
 	}{
 		{"mode", c.Mode, false, []string{"on", "observe", "read-only", "write-only", "off"}},
+		{"stage", c.Stage, false, []string{"route", "summary", "write", "recall"}},
+		{"identity.preset", c.Identity.Preset, true, []string{"openwebui", "librechat"}},
+		{"store.on_error", c.Store.OnError, true, []string{"exit", "passthrough"}},
 		{"auth.mode", c.Auth.Mode, true, []string{"trusted-network"}},
 		{"log.level", c.Log.Level, false, []string{"debug", "info", "warn", "error"}},
 		{"log.format", c.Log.Format, true, []string{"text", "json"}},
@@ -51,6 +58,37 @@ func (c *Config) validateChoices() error {
 	return nil
 }
 
+func (c *Config) validateStores() error {
+	for _, e := range []struct{ key, value string }{{"ledger.url", c.Ledger.URL}, {"index.url", c.Index.URL}} {
+		if strings.Contains(e.value, "://") && !strings.HasPrefix(e.value, "file://") {
+			return bad(e.key, "only files are supported; name a path such as /var/lib/strata/strata.db")
+		}
+	}
+	return nil
+}
+
+func (c *Config) validateIdentity() error {
+	if c.Tenant == "" || len(c.Tenant) > 256 {
+		return bad("tenant", "must have 1 to 256 bytes")
+	}
+	for _, name := range c.Identity.Body {
+		if !chat.KnownField(name) {
+			return bad("identity.body", "%q is not a member that is read; choose from user, safety_identifier, metadata.…, prompt_cache_key, user_id", name)
+		}
+	}
+	if c.Timezone != "" {
+		if _, err := time.LoadLocation(c.Timezone); err != nil {
+			return bad("timezone", "%q is no time zone; write it like Asia/Shanghai or UTC", c.Timezone)
+		}
+	}
+	if _, err := policy.DefaultTable().With(c.planChanges()); err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		key, why, _ := strings.Cut(first, ": ")
+		return bad(key, "%s", why)
+	}
+	return nil
+}
+
 func (c *Config) validateNumbers() error {
 	for _, d := range []struct {
 		key   string
@@ -59,12 +97,19 @@ func (c *Config) validateNumbers() error {
 		{"upstream.queue_wait", c.Upstream.QueueWait}, {"upstream.connect_timeout", c.Upstream.ConnectTimeout},
 		{"upstream.first_byte_timeout", c.Upstream.FirstByteTimeout}, {"upstream.idle_timeout", c.Upstream.IdleTimeout},
 		{"limits.header_timeout", c.Limits.HeaderTimeout}, {"drain.max", c.Drain.Max},
+		{"plan.chat.deadline", c.Plan.Chat.Deadline}, {"plan.rag.deadline", c.Plan.RAG.Deadline}, {"plan.data.deadline", c.Plan.Data.Deadline},
 	} {
 		if d.value <= 0 {
 			return bad(d.key, "must be a positive duration such as 30s")
 		}
 	}
 	switch {
+	case c.Plan.Chat.Budget < 1:
+		return bad("plan.chat.budget", "must be at least 1 token; the mode write-only gives no context at all")
+	case c.Plan.RAG.Budget < 1:
+		return bad("plan.rag.budget", "must be at least 1 token; the mode write-only gives no context at all")
+	case c.Plan.Data.Budget < 1:
+		return bad("plan.data.budget", "must be at least 1 token; the mode write-only gives no context at all")
 	case c.Upstream.MaxConnections < 1:
 		return bad("upstream.max_connections", "must be at least 1")
 	case c.Limits.Header < 4<<10 || c.Limits.Header > 1<<20:

@@ -1,0 +1,214 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"strata/ingest"
+	"strata/stores"
+)
+
+// Documents reads the documents of a tenant.
+type Documents interface {
+	Documents(ctx context.Context, tenant, cursor string, limit int) ([]stores.Document, string, error)
+	Document(ctx context.Context, tenant, id string) (stores.Document, []stores.Version, []stores.Passage, error)
+}
+
+// Ingester writes them. Put answers when the new version is published.
+type Ingester interface {
+	Put(ctx context.Context, tenant string, source ingest.Source) (ingest.Result, error)
+	Delete(ctx context.Context, tenant, id string) error
+}
+
+// maxInline is the largest upload in bytes that its caller waits for; above it
+// the answer is a job.
+const maxInline = 8 << 20
+
+// document is one document with everything that is known of it.
+type document struct {
+	stores.Document
+	Versions []stores.Version `json:"versions"`
+	Passages []stores.Passage `json:"passages"`
+}
+
+func (c *calls) documentRoutes() []route {
+	noRead, noWrite := c.cfg.Documents == nil, c.cfg.Ingester == nil
+	return []route{
+		{"GET /v1/documents", paged, noRead, c.listDocuments},
+		{"GET /v1/documents/{id...}", nil, noRead, c.getDocument},
+		{"PUT /v1/documents/{id...}", []string{"title", "groups", "effective", "expires"}, noWrite, c.putDocument},
+		{"DELETE /v1/documents/{id...}", nil, noWrite, c.deleteDocument},
+		{"GET /v1/jobs/{id}", nil, noWrite, c.getJob},
+	}
+}
+
+func (c *calls) listDocuments(w http.ResponseWriter, r *request) error {
+	limit, cursor, err := r.page()
+	if err != nil {
+		return err
+	}
+	documents, next, err := c.cfg.Documents.Documents(r.Context(), r.tenant, cursor, limit)
+	if err != nil {
+		return err
+	}
+	for i := range documents {
+		documents[i].Groups = list(documents[i].Groups)
+	}
+	answer(w, http.StatusOK, struct {
+		Documents []stores.Document `json:"documents"`
+		Next      string            `json:"next_cursor"`
+	}{list(documents), next})
+	return nil
+}
+
+func (c *calls) getDocument(w http.ResponseWriter, r *request) error {
+	id, err := r.id()
+	if err != nil {
+		return err
+	}
+	d, versions, passages, err := c.cfg.Documents.Document(r.Context(), r.tenant, id)
+	if err != nil {
+		return err
+	}
+	for i := range passages {
+		passages[i].Document, passages[i].Title = "", "" // told once, by the document
+	}
+	d.Groups = list(d.Groups)
+	answer(w, http.StatusOK, document{d, list(versions), list(passages)})
+	return nil
+}
+
+func (c *calls) deleteDocument(w http.ResponseWriter, r *request) error {
+	id, err := r.id()
+	if err != nil {
+		return err
+	}
+	// What is being ingested must not come after the delete.
+	stopped := c.jobs.cancel(r.Context(), r.tenant, id)
+	err = c.cfg.Ingester.Delete(r.Context(), r.tenant, id)
+	if err != nil && (!stopped || !errors.Is(err, stores.ErrNotFound)) {
+		return err
+	}
+	answer(w, http.StatusOK, deletion{id, true})
+	return nil
+}
+
+func (c *calls) putDocument(w http.ResponseWriter, r *request) error {
+	source, err := c.readSource(w, r)
+	if err != nil {
+		return err
+	}
+	large := len(source.Body) > maxInline
+	parent := r.Context()
+	if large {
+		parent = context.Background()
+	}
+	j, err := c.jobs.start(parent, r.tenant, source.ID, large, func(ctx context.Context) (ingest.Result, error) {
+		return c.ingest(ctx, r.tenant, source, large)
+	})
+	if err != nil {
+		return err
+	}
+	if large {
+		w.Header().Set("Location", "/v1/jobs/"+j.id)
+		answer(w, http.StatusAccepted, jobAnswer{Job: j.id, ID: source.ID, Status: jobPending})
+		return nil
+	}
+	<-j.done
+	if j.err != nil {
+		return j.err
+	}
+	answer(w, http.StatusOK, j.result)
+	return nil
+}
+
+// ingest runs on a goroutine of its own, so a panic of a parser must end here.
+// Nobody waits for a large one, so its errors are logged here too.
+func (c *calls) ingest(ctx context.Context, tenant string, source ingest.Source, large bool) (res ingest.Result, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("BUG: ingesting panicked: %v\n%s", v, debug.Stack())
+		}
+		if _, ours := asProblem(err); err != nil && ours && large {
+			c.cfg.Logger.Error("an ingest failed", "document", source.ID, "error", err)
+		}
+	}()
+	res, err = c.cfg.Ingester.Put(ctx, tenant, source)
+	if err == nil && res.Status == ingest.StatusDeleted {
+		err = errDeleted
+	}
+	return res, err
+}
+
+// readSource takes the document from path, query and body.
+func (c *calls) readSource(w http.ResponseWriter, r *request) (ingest.Source, error) {
+	source := ingest.Source{Title: r.query["title"], MediaType: r.Header.Get("Content-Type")}
+	var err error
+	if source.ID, err = r.id(); err != nil {
+		return source, err
+	}
+	if source.Effective, err = parseDate("effective", r.query["effective"], r.zone, false); err != nil {
+		return source, err
+	}
+	if source.Expires, err = parseDate("expires", r.query["expires"], r.zone, true); err != nil {
+		return source, err
+	}
+	if !source.Expires.IsZero() && !source.Effective.Before(source.Expires) {
+		return source, invalid("expires", "not after effective")
+	}
+	source.Groups = splitGroups(r.query["groups"])
+	source.Body, err = c.readUpload(w, r)
+	return source, err
+}
+
+func splitGroups(text string) []string {
+	var groups []string
+	for g := range strings.SplitSeq(text, ",") {
+		if g = strings.TrimSpace(g); g != "" && !slices.Contains(groups, g) {
+			groups = append(groups, g)
+		}
+	}
+	slices.Sort(groups)
+	return groups
+}
+
+// readUpload reads the body. A large one over a slow line takes longer than
+// the listener gives other calls.
+func (c *calls) readUpload(w http.ResponseWriter, r *request) ([]byte, error) {
+	// Not every writer has deadlines; those that have none need none.
+	deadlines := http.NewResponseController(w)
+	_ = deadlines.SetReadDeadline(time.Now().Add(10 * time.Minute))
+	_ = deadlines.SetWriteDeadline(time.Now().Add(20 * time.Minute))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, c.cfg.MaxDocument))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, &problem{http.StatusRequestEntityTooLarge, "body_too_large", "The document is larger than this Strata takes."}
+	case err != nil:
+		return nil, &problem{http.StatusBadRequest, "bad_request_body", "The body is cut off or wrongly framed."}
+	}
+	// Whether the client is still there is read from the connection, so that
+	// the deadline would end the ingest.
+	_ = deadlines.SetReadDeadline(time.Time{})
+	return body, nil
+}
+
+func (c *calls) getJob(w http.ResponseWriter, r *request) error {
+	id, err := r.id()
+	if err != nil {
+		return err
+	}
+	a, found := c.jobs.find(r.tenant, id)
+	if !found {
+		return stores.ErrNotFound
+	}
+	answer(w, http.StatusOK, a)
+	return nil
+}

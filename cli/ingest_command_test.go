@@ -1,0 +1,94 @@
+package cli_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"strata/ingest"
+)
+
+// tree writes files below a new folder.
+func tree(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestIngestVerb(t *testing.T) {
+	store, url := control(t)
+	dir := tree(t, map[string]string{"leave.md": "# Leave\n\n30 days.", "sub/假期.txt": "三十天。", "logo.png": "\x89PNG", "empty.md": ""})
+	out := ok(t, url, []string{"ingest", dir}, "published  leave.md: version 1, 2 passages", "published  sub/假期.txt: version 1, 1 passages", "skipped    "+filepath.Join(dir, "logo.png"), "2 stored, 0 unchanged, 2 skipped")
+	if strings.Contains(out, "\x1b") || strings.Contains(out, "\r") {
+		t.Errorf("not plain beside a terminal: %q", out)
+	}
+	ok(t, url, []string{"ingest", dir}, "unchanged  leave.md", "0 stored, 2 unchanged, 2 skipped")
+	ok(t, url, []string{"ingest", filepath.Join(dir, "leave.md"), "--id", "hr/leave", "--groups", "hr,managers", "--title", "Leave", "--expires", "2030-12-31"}, "published  hr/leave: version 1")
+	ok(t, url, []string{"docs", "ls"}, "hr/leave", "hr,managers", "sub/假期.txt", "PASSAGES")
+	ok(t, url, []string{"docs", "show", "hr/leave"}, "title    Leave", "2030-12-31", "#1", "30 days.")
+	if got := object(t, url, "docs", "show", "sub/假期.txt"); got["id"] != "sub/假期.txt" {
+		t.Errorf("as JSON: %v", got)
+	}
+	ok(t, url, []string{"docs", "rm", "hr/leave", "leave.md"}, "deleted hr/leave\ndeleted leave.md\n")
+
+	// A file that fails is named and counted; the others go on.
+	store.Gate = func(_ context.Context, s ingest.Source) error {
+		if s.ID == "leave.md" {
+			return ingest.ErrEncoding
+		}
+		return nil
+	}
+	code, stdout, stderr := verb(t, url, "ingest", dir)
+	if code != 1 || !strings.Contains(stdout, "failed     "+filepath.Join(dir, "leave.md")) || !strings.Contains(stdout, "unchanged  sub/假期.txt") || !strings.Contains(stderr, "1 failed: leave.md") {
+		t.Errorf("a failure: %d\n%s%s", code, stdout, stderr)
+	}
+	if code, _, stderr := verb(t, url, "ingest", dir, "--effective", "soon"); code != 1 || !strings.Contains(stderr, "2 failed") {
+		t.Errorf("a wrong date: %d %s", code, stderr)
+	}
+	if code, _, stderr := verb(t, "http://127.0.0.1:1", "ingest", dir); code != 1 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "not running") {
+		t.Errorf("no server: %d %s", code, stderr)
+	}
+}
+
+func TestIngestSync(t *testing.T) {
+	_, url := control(t)
+	dir := tree(t, map[string]string{"a.md": "a", "b.md": "b", "locked/c.md": "c"})
+	other := tree(t, map[string]string{"x.md": "x"})
+	ok(t, url, []string{"ingest", other, "--prefix", "other/"}, "published  other/x.md")
+	ok(t, url, []string{"ingest", dir, "--prefix", "hand/book"}, "3 stored")
+	if err := os.Remove(filepath.Join(dir, "a.md")); err != nil {
+		t.Fatal(err)
+	}
+	ok(t, url, []string{"ingest", dir, "--prefix", "hand/book", "--sync"}, "deleted    hand/book/a.md", "0 stored, 2 unchanged, 0 skipped, 1 deleted")
+	ok(t, url, []string{"docs", "ls"}, "other/x.md", "hand/book/b.md", "hand/book/locked/c.md")
+
+	// Nothing found is taken for a mistake.
+	if code, _, stderr := verb(t, url, "ingest", t.TempDir(), "--sync"); code != 1 || !strings.Contains(stderr, "nothing is deleted") {
+		t.Errorf("an empty folder: %d %s", code, stderr)
+	}
+	ok(t, url, []string{"docs", "ls"}, "other/x.md", "hand/book/b.md")
+	ok(t, url, []string{"ingest", dir, "--sync"}, "deleted    hand/book/b.md", "deleted    other/x.md")
+	ok(t, url, []string{"docs", "ls"}, "b.md", "locked/c.md")
+}
+
+// A file above the inline limit is waited for through its job.
+func TestIngestLarge(t *testing.T) {
+	store, url := control(t)
+	dir := tree(t, map[string]string{"big.txt": "Big.\n\n" + strings.Repeat("x", 9<<20)})
+	ok(t, url, []string{"ingest", dir}, "published  big.txt: version 1, 2 passages")
+	store.Gate = func(context.Context, ingest.Source) error { return ingest.ErrEncoding }
+	if code, stdout, _ := verb(t, url, "ingest", dir); code != 1 || !strings.Contains(stdout, "encoding") {
+		t.Errorf("a job that fails: %d %s", code, stdout)
+	}
+}

@@ -1,0 +1,244 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"strata/admin"
+	"strata/assemble"
+	"strata/ingest"
+	"strata/intent"
+	"strata/internal/tokens"
+	"strata/learn"
+	"strata/policy"
+	"strata/proxy"
+	"strata/stores"
+	"strata/stores/cached"
+	"strata/stores/ledger"
+	"strata/stores/textindex"
+)
+
+// backends is everything that stands on the stores.
+type backends struct {
+	ledger   *ledger.Ledger
+	index    *textindex.Index
+	cache    *cached.Cache[*assemble.Rows]
+	learner  *learn.Learner
+	ingester *ingest.Ingester
+	jobs     *admin.Jobs
+
+	stop  context.CancelFunc
+	works sync.WaitGroup
+}
+
+// expireEvery is how often what time has done is written down. Reads go by
+// the dates themselves.
+const expireEvery = time.Minute
+
+// jobsEnd is how long large documents that are being taken in may go on when
+// the process ends.
+const jobsEnd = 2 * time.Second
+
+// openBackends opens the stores and starts what works on them.
+func (s *server) openBackends() (_ *backends, err error) {
+	b := new(backends)
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	ctx, stop := context.WithCancel(context.Background())
+	b.stop = stop
+	ledgerPath, indexPath := s.storePath(s.cfg.Ledger.URL, "ledger.db"), s.storePath(s.cfg.Index.URL, "index.db")
+	if b.ledger, err = ledger.New(ctx, ledger.Config{Path: ledgerPath, Logger: s.log}); err != nil {
+		return nil, storeError("ledger.url", ledgerPath, err)
+	}
+	if b.index, err = textindex.New(ctx, textindex.Config{Path: indexPath, Logger: s.log}); err != nil {
+		return nil, storeError("index.url", indexPath, err)
+	}
+	b.cache, err = cached.New(b.ledger, cached.Config[*assemble.Rows]{Prepare: assemble.Prepare, Bytes: (*assemble.Rows).Bytes})
+	if err != nil {
+		return nil, err
+	}
+	b.ingester = ingest.New(ingest.Config{Ledger: b.ledger, Index: b.index, Logger: s.log, Count: tokens.Count})
+	b.learner = learn.New(learn.Config{Ledger: b.ledger, Logger: s.log, Count: tokens.Count, Zone: s.zone()})
+	b.jobs = admin.NewJobs()
+	b.run(func() { b.ingester.Run(ctx) })
+	b.run(func() { b.learner.Run(ctx) })
+	b.run(func() { b.expire(ctx, s) })
+	if b.index.NeedsRebuild() {
+		b.run(func() { b.rebuild(ctx, s) })
+	}
+	return b, nil
+}
+
+func (b *backends) run(work func()) {
+	b.works.Add(1)
+	go func() { defer b.works.Done(); work() }()
+}
+
+// rebuild fills an index that was made new. Searches meanwhile find what is
+// in it already.
+func (b *backends) rebuild(ctx context.Context, s *server) {
+	began := time.Now()
+	n, err := b.ingester.Rebuild(ctx, nil)
+	if err == nil {
+		err = b.index.Rebuilt(ctx)
+	}
+	switch {
+	case err == nil && n > 0:
+		s.log.Info("the search index was rebuilt", "passages", n, "took", time.Since(began).Round(time.Millisecond).String())
+	case err != nil && ctx.Err() == nil:
+		s.log.Error("the search index is incomplete; it is rebuilt at the next start", "error", err)
+	}
+}
+
+func (b *backends) expire(ctx context.Context, s *server) {
+	tick := time.NewTicker(expireEvery)
+	defer tick.Stop()
+	for {
+		if _, err := b.ledger.Expire(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("what has expired could not be written down", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// close ends the works and then the stores; what is recorded stays to be
+// learned at the next start.
+func (b *backends) close() {
+	if b == nil {
+		return
+	}
+	if b.jobs != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), jobsEnd)
+		_ = b.jobs.Close(ctx)
+		cancel()
+	}
+	b.stop()
+	b.works.Wait()
+	if b.cache != nil {
+		b.cache.Close()
+	}
+	if b.index != nil {
+		_ = b.index.Close()
+	}
+	if b.ledger != nil {
+		_ = b.ledger.Close()
+	}
+}
+
+func (s *server) storePath(configured, name string) string {
+	if configured == "" {
+		return filepath.Join(s.cfg.DataDir, name)
+	}
+	return strings.TrimPrefix(configured, "file://")
+}
+
+// storeError says in one sentence what is wrong with a store and what helps.
+func storeError(key, path string, err error) error {
+	switch {
+	case errors.Is(err, stores.ErrNewer):
+		return fmt.Errorf("%s: %s was written by a newer version of Strata and was left as it is; run that version, or name another file with %s", key, path, key)
+	case errors.Is(err, stores.ErrUnreadable):
+		return fmt.Errorf("%s: %s is damaged or not a store of Strata and was left as it is; put a backup in its place, or move it away to begin anew", key, path)
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("%s: %s cannot be opened for writing; give this user the right, or set data_dir to a folder of its own", key, path)
+	}
+	return fmt.Errorf("%s: %s cannot be opened: %w; check the folder, or set data_dir to another one", key, path, err)
+}
+
+// walkContext is what the data plane's walk works with.
+func (s *server) walkContext(b *backends) (*proxy.Context, error) {
+	identity, err := policy.NewIdentity(s.identityConfig())
+	if err != nil {
+		return nil, err
+	}
+	plans, err := policy.DefaultTable().With(s.cfg.planChanges())
+	if err != nil {
+		return nil, err
+	}
+	c := &proxy.Context{
+		Identity: identity, Keys: policy.NewKeys(b.ledger.Secret()), Classifier: intent.New(), Plans: plans, Ledger: b.ledger,
+		Assembler: assemble.New(assemble.Config{Ledger: b.ledger, Index: b.index, Cache: b.cache}),
+		Recorded:  b.learner.Notify, Finished: s.publish,
+	}
+	if len(s.cfg.Models) > 0 {
+		c.Window = s.cfg.Models.Window
+	}
+	return c, nil
+}
+
+func (s *server) identityConfig() policy.IdentityConfig {
+	c := s.cfg
+	zone := c.Timezone
+	if zone == "" {
+		zone = localZone()
+	}
+	return policy.IdentityConfig{
+		Tenant: c.Tenant, DefaultUser: c.Identity.DefaultUser, Preset: c.Identity.Preset, Body: c.Identity.Body,
+		Headers:  policy.IdentityHeaders{Tenant: c.Identity.TenantHeader, User: c.Identity.UserHeader, Session: c.Identity.SessionHeader, Groups: c.Identity.GroupsHeader},
+		UserText: c.UserText.Pattern, Mode: policy.Mode(c.Mode), Stage: policy.Stage(c.Stage),
+		Loopback: isLoopback(s.data.Addr().String()), Trusted: c.Auth.Mode == "trusted-network", Zone: zone,
+	}
+}
+
+// zone is where the users' days begin and end, where they do not say.
+func (s *server) zone() *time.Location {
+	if zone, err := time.LoadLocation(s.identityConfig().Zone); err == nil {
+		return zone
+	}
+	return time.UTC
+}
+
+// localZone is the IANA name of this machine's zone, "" when it has none.
+func localZone() string {
+	if tz := os.Getenv("TZ"); tz != "" {
+		if _, err := time.LoadLocation(strings.TrimPrefix(tz, ":")); err == nil {
+			return strings.TrimPrefix(tz, ":")
+		}
+	}
+	target, err := os.Readlink("/etc/localtime")
+	if err != nil {
+		return ""
+	}
+	_, name, _ := strings.Cut(target, "zoneinfo/")
+	if _, err := time.LoadLocation(name); err != nil {
+		return ""
+	}
+	return name
+}
+
+// publish tells those who watch of a finished walk.
+func (s *server) publish(f proxy.Finished) {
+	s.feed.Publish(admin.Event{
+		At: f.At, ID: f.ID, Tenant: f.Tenant, User: f.User, Session: f.Session, Intent: f.Intent, Stage: f.Stage,
+		Confidence: f.Confidence, Context: f.Context, Reason: f.Reason, Tokens: f.Tokens, Layers: f.Layers, Millis: f.Millis,
+	})
+}
+
+// storeMetrics are read when somebody asks for them.
+func (b *backends) metrics(registry prometheus.Registerer) {
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "strata_outbox_rows",
+		Help: "Changes of documents that the search index still has to make."}, func() float64 {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		n, err := b.ledger.OutboxRows(ctx)
+		if err != nil {
+			return -1
+		}
+		return float64(n)
+	}))
+}
