@@ -184,3 +184,37 @@ func fileName(s *scanner, key []byte, have string) string {
 	s.value()
 	return have
 }
+
+// ToolUse tells that tool calls or their results are in the conversation.
+func (r *Request) ToolUse() bool {
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		if m.ToolCalls || m.Role == "tool" || m.Role == "function" {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	bytesPerToken   = 4   // of JSON: English takes 4.8, Chinese 4 with its three bytes a character
+	tokensPerObject = 800 // of a picture or another part that is no text
+)
+
+// EstimateTokens is about how many tokens the request takes. Data inside of
+// it, such as a picture in base64, counts as one small object.
+func (r *Request) EstimateTokens() int {
+	size, objects := len(r.Body), 0
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		if m.Kind != Parts {
+			continue
+		}
+		size -= m.Content.End - m.Content.Start
+		for _, p := range r.parts[m.parts:m.partsEnd] {
+			size += p.text.End - p.text.Start
+		}
+		objects += m.others
+	}
+	return size/bytesPerToken + objects*tokensPerObject
+}

@@ -40,6 +40,7 @@ type Message struct {
 	ToolCallID string
 
 	parts, partsEnd int // of Request.parts
+	others          int // parts that are no text
 }
 
 // part is one text part of a list content.
@@ -237,7 +238,7 @@ func (p *requestParser) content(m *Message) {
 		m.Kind = Parts
 		m.parts = len(p.r.parts)
 		m.Content.Start = p.i
-		p.array(p.part)
+		p.array(func() { p.part(&m.others) })
 		m.Content.End = p.i
 		m.partsEnd = len(p.r.parts)
 		return
@@ -247,7 +248,8 @@ func (p *requestParser) content(m *Message) {
 	m.Content = p.value()
 }
 
-func (p *requestParser) part() {
+// part reads one part of a list content; others counts those without text.
+func (p *requestParser) part(others *int) {
 	if p.peek() != '{' {
 		p.value()
 		return
@@ -273,7 +275,9 @@ func (p *requestParser) part() {
 	})
 	if isText && text.End > 0 {
 		p.r.parts = append(p.r.parts, part{text})
+		return
 	}
+	*others++
 }
 
 // LastUser returns the index of the last user message, -1 if there is none.
