@@ -2,6 +2,7 @@ package chat_test
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"strata/chat"
@@ -97,5 +98,32 @@ func TestDone(t *testing.T) {
 				t.Errorf("Done %v, want %v", k.Done(), c.want)
 			}
 		})
+	}
+}
+
+func TestToolUse(t *testing.T) {
+	for body, want := range map[string]bool{
+		`{"messages":[{"role":"user","content":"a"}]}`:                               false,
+		`{"messages":[{"role":"assistant","content":null,"tool_calls":[{}]}]}`:       true,
+		`{"messages":[{"role":"tool","tool_call_id":"1","content":"a"}]}`:            true,
+		`{"messages":[{"role":"user","content":"a"}],"tools":[{"type":"function"}]}`: false,
+	} {
+		if got := parse(t, body).ToolUse(); got != want {
+			t.Errorf("%s: %v", body, got)
+		}
+	}
+}
+
+// C091: a picture in base64 counts as one small object.
+func TestEstimateTokens(t *testing.T) {
+	text := strings.Repeat("word ", 800)
+	plain := parse(t, `{"messages":[{"role":"user","content":"`+text+`"}]}`).EstimateTokens()
+	if plain < 900 || plain > 1100 {
+		t.Errorf("4000 characters: %d tokens", plain)
+	}
+	picture := parse(t, `{"messages":[{"role":"user","content":[{"type":"text","text":"`+text+`"},{"type":"image_url","image_url":{"url":"data:image/png;base64,`+
+		strings.Repeat("A", 1<<20)+`"}}]}]}`).EstimateTokens()
+	if picture < plain || picture > plain+1000 {
+		t.Errorf("with a picture: %d tokens", picture)
 	}
 }
