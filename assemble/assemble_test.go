@@ -82,13 +82,13 @@ func TestWhoseMemories(t *testing.T) {
 		plan := planOf(intent.Chat)
 		// A store that returns every row of everybody: the rows are checked again.
 		a := New(Config{Ledger: l, Cache: heldRows{Prepare(rows)}})
-		r := a.Assemble(t.Context(), q, plan, stores.Opening{Session: "S1", Memories: 9})
+		r := a.Assemble(t.Context(), q, plan, stores.Opening{Session: "S1", Memories: 9, OfSession: 1})
 		got := slices.Sorted(slices.Values(r.Items))
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 		a, _ = assembler(l)
-		r = a.Assemble(t.Context(), q, plan, stores.Opening{Session: "S1", Memories: 9})
+		r = a.Assemble(t.Context(), q, plan, stores.Opening{Session: "S1", Memories: 9, OfSession: 1})
 		if got := slices.Sorted(slices.Values(r.Items)); !slices.Equal(got, test.want) {
 			t.Errorf("%s, honest store: %v, want %v", name, got, test.want)
 		}

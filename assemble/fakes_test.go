@@ -151,7 +151,16 @@ func ask(words string) Query {
 }
 
 func openingOf(l *fakeLedger) stores.Opening {
-	return stores.Opening{Session: "S1", UserGen: 1, KBGen: 1, StableGen: 1, Memories: len(l.memories), Documents: len(l.passages), Turns: len(l.turns) / 2}
+	return stores.Opening{Session: "S1", UserGen: 1, KBGen: 1, StableGen: 1, Memories: len(l.memories), Documents: len(l.passages), Turns: len(l.turns) / 2, OfSession: ofSession(l.memories)}
+}
+
+func ofSession(list []stores.Memory) (n int) {
+	for _, m := range list {
+		if m.Scope == stores.SessionScope && m.Session == "S1" {
+			n++
+		}
+	}
+	return n
 }
 
 func memory(id string, typ stores.MemoryType, summary string, days int) stores.Memory {

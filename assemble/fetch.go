@@ -138,9 +138,13 @@ func (w *walk) took(l policy.Layer, err error, ms float64) bool {
 }
 
 // personal is the scope to read memories with: where private ones may not be
-// served they are not even read.
+// served they are not even read. A session without memories of its own is not
+// named, so that what is cached of its user serves all such sessions.
 func (w *walk) personal() stores.Scope {
 	scope := w.q.Scope
+	if w.open.OfSession == 0 {
+		scope.Session = ""
+	}
 	if !w.q.Private {
 		scope.User, scope.Session = "", ""
 	}

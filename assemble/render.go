@@ -91,6 +91,10 @@ func renderVolatile(c contents, lang string, zone *time.Location) string {
 				who = say.model
 			}
 			b.WriteString(who)
+			if t.Former {
+				b.WriteString(say.open + day(t.At, zone) + say.comma + say.former + say.close)
+			}
+			b.WriteString(say.colon)
 			// Indented, so that no line of it can pass for another speaker's.
 			b.WriteString(strings.ReplaceAll(strings.TrimSpace(clean(t.Content)), "\n", "\n  "))
 			b.WriteByte('\n')

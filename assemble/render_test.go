@@ -73,7 +73,7 @@ func TestGoldenStable(t *testing.T) {
 // C062: of its own Strata asks for no form of answer.
 func TestOwnWordsAskForNothing(t *testing.T) {
 	for lang, say := range wordings {
-		all := strings.ToLower(strings.Join([]string{say.about, say.standing, say.facts, say.findings, say.memories, say.turns, say.user, say.model, say.until}, "\n"))
+		all := strings.ToLower(strings.Join([]string{say.about, say.standing, say.facts, say.findings, say.memories, say.turns, say.user, say.model, say.former, say.until}, "\n"))
 		for _, word := range []string{"cite", "citation", "list the sources", "source", "注明出处", "标注来源", "出处", "来源", "format", "json", "markdown", "格式"} {
 			if strings.Contains(all, word) {
 				t.Errorf("%s says %q", lang, word)

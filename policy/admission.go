@@ -112,6 +112,9 @@ func Score(c Candidate) stores.Scores {
 	default:
 		s = stores.Scores{Reuse: 1, Irrecoverable: 1, Stability: 1, Impact: 1}
 	}
+	if c.Kind == "episodic" && c.ExpiresAt.IsZero() {
+		s.Impact = 1 // what happened binds nobody
+	}
 	text := c.Evidence
 	if text == "" {
 		text = c.Summary

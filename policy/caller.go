@@ -61,7 +61,6 @@ type Caller struct {
 	Stage                 Stage
 	Forced                string // X-Strata-Intent
 	Task                  string // X-Strata-Task: a helper call of a front end
-	Explain               bool
 	Private               bool   // personal memory may be served here
 	NoLearn               bool   // temporary chats and channels: no text is recorded, nothing learned
 	NoUser                string // the fix where there is no user: fix=identity[; cause=copies|list|control|length|encoding|placeholder]

@@ -55,7 +55,6 @@ const (
 	headerMode     = "x-strata-mode"
 	headerTimezone = "x-strata-timezone"
 	headerTask     = "x-strata-task"
-	headerExplain  = "x-strata-explain"
 )
 
 // TaskTemplate is the Task of a helper call that was known by its words.
@@ -147,7 +146,7 @@ func (id *Identity) checkHeaders() error {
 		}
 		seen[f.name] = f.key
 	}
-	id.names = []string{h.Tenant, h.User, h.Session, h.Groups, headerIntent, headerMode, headerTimezone, headerTask, headerExplain}
+	id.names = []string{h.Tenant, h.User, h.Session, h.Groups, headerIntent, headerMode, headerTimezone, headerTask}
 	return errors.Join(errs...)
 }
 
@@ -200,7 +199,7 @@ func (id *Identity) HeaderNames() []string { return slices.Clone(id.names) }
 // Identify says who asks and how. req may be nil where there is no body. A
 // tenant that is named wrongly leaves Tenant empty, a user that is named
 // wrongly leaves User empty; neither is ever replaced by what a later place
-// says. Explain is what was asked for; who may is not decided here.
+// says.
 func (id *Identity) Identify(h Header, req *chat.Request) Caller {
 	c := Caller{Tenant: id.cfg.Tenant, Timezone: id.cfg.Zone, Mode: id.cfg.Mode, Stage: id.cfg.Stage}
 	trusted := id.cfg.Loopback || id.cfg.Trusted
@@ -237,8 +236,6 @@ func (id *Identity) wishes(h Header, c Caller) Caller {
 		c.Timezone = v
 	}
 	c.Task = TaskOf(h)
-	v, copies := h(headerExplain)
-	c.Explain = copies == 1 && strings.TrimSpace(v) == "1"
 	return c
 }
 

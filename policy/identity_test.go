@@ -128,7 +128,6 @@ func TestIdentifyTheRest(t *testing.T) {
 		{"zone that is a path", sent{"x-strata-timezone": "../../etc/passwd"}, base},
 		{"task", sent{"x-strata-task": "title_generation"}, with(func(c *policy.Caller) { c.Task = "title_generation" })},
 		{"empty task", sent{"x-strata-task": ""}, base},
-		{"explain", sent{"x-strata-explain": "1"}, with(func(c *policy.Caller) { c.Explain = true })},
 	}
 	id := identity(t, policy.IdentityConfig{Loopback: true})
 	for _, tt := range tests {

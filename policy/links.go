@@ -77,7 +77,8 @@ func (k Keys) end(m *linkMac) string {
 
 // Links are the keys of a request. Turn covers the bytes of all messages up to
 // the last user message, so it is the same for every call of a tool loop and
-// for a retry; for a thin client it covers that one message. A session goes
+// for a retry; where nothing but instructions precedes that message in a named
+// session, as with a thin client, it covers that one message. A session goes
 // into it only when it came by header: any other is found by these keys and
 // not known yet. Without a tenant or a user there are no keys: nothing is kept
 // by person.
@@ -103,7 +104,7 @@ func (k Keys) turn(c Caller, req *chat.Request, v Conversation) string {
 	}
 	m.field(session)
 	from := 0
-	if v.Thin {
+	if c.Named && opensTalk(req, v.Last) {
 		from = v.Last
 	}
 	for i := from; i <= v.Last; i++ {
@@ -111,6 +112,17 @@ func (k Keys) turn(c Caller, req *chat.Request, v Conversation) string {
 		m.raw(req.Body[at.Start:at.End])
 	}
 	return k.end(m)
+}
+
+// opensTalk: nothing but instructions precedes the last user message. Unlike
+// Thin it holds for the later calls of that turn's tool loop as well.
+func opensTalk(req *chat.Request, last int) bool {
+	for i := range req.Messages[:last] {
+		if role := req.Messages[i].Role; role != "system" && role != "developer" {
+			return false
+		}
+	}
+	return true
 }
 
 // Pair is the key of a finished exchange: what was asked, as Converse's

@@ -75,6 +75,10 @@ func TestThinTurnKey(t *testing.T) {
 	if !a.Thin || a.Turn != b.Turn {
 		t.Error("a thin client's key is more than its one message")
 	}
+	loop := links(t, s1, "system: today is Monday", "user: go on", "call: ", "tool: {}")
+	if loop.Thin || loop.Turn != a.Turn {
+		t.Error("the second call of a thin client's tool loop is another turn")
+	}
 	if links(t, s2, "user: go on").Turn == a.Turn || links(t, s1, "user: 继续").Turn == a.Turn {
 		t.Error("other session or words, same key")
 	}

@@ -90,7 +90,7 @@ var neverRules = []struct {
 	{"acknowledgement", true, regexp.MustCompile(`^(your help means|keep you posted|i'?ll (let you know|keep you|take a look|have a look|check it out|give it a try|try (it|that)|look into it|think about it))\b.{0,60}$`)},
 	{"acknowledgement", true, regexp.MustCompile(`^(好|好的|好吧|好呀|好啊|好嘞|行|行吧|可以|可以的|嗯+|嗯哼|哦+|噢|喔|是|是的|对|对的|没错|不是|不用|不用了|没事|没问题|收到|明白|明白了|知道了|了解|懂了|谢谢|多谢|感谢|谢了|谢啦|辛苦|辛苦了|麻烦你了|太好了|太棒了|棒|不错|很好|真好|厉害|赞|ok|okay|thanks|你|您|你们|啦|了|的|呀|啊|我看看|我看一下|我试试|我试一下|我去看看|我会去看一看|我想想|我再想想|有道理|原来如此|就这样|就这样吧|就这么办|非常|很|你的\S{1,6}|您的\S{1,6}|[,，。.!！~～、;；\s])+$`)},
 	{"acknowledgement", true, regexp.MustCompile(`^(好的?|嗯+|行|哦)?[,，。!！\s]*(谢谢|多谢|感谢)[^?？]{0,16}[,，。!！]?\s*我(会|去|先|再)?(会)?(去)?(看|试|想|考虑|尝试|努力)[^我]{0,10}$`)},
-	{"smalltalk", true, regexp.MustCompile(`^((l+o+l+|lmao|rofl|haha+|hehe+|hah|wow|omg|oh|ah|hm+|huh|ooh|yay|really|no way|oops|ugh|meh|whatever|:\)|:d|;\)|xd)[\s,.!?~]*)+$`)},
+	{"smalltalk", true, regexp.MustCompile(`^((l+o+l+|lmao|rofl|haha+|hehe+|hah|nice|cool|funny|true|wow|omg|oh|ah|hm+|huh|ooh|yay|really|no way|oops|ugh|meh|whatever|:\)|:d|;\)|xd)[\s,.!?~]*)+$`)},
 	{"smalltalk", true, regexp.MustCompile(`^(congrats|congratulations|well done|good for you|you got this|you'?re (so )?(inspiring|amazing|awesome|great|the best|kind|welcome|right|funny)|so (proud|happy) (of|for) you|proud of you|happy (birthday|new year|holidays)|good luck|best of luck|that'?s (so )?(awesome|great|amazing|cool|funny|hilarious|wonderful|nice|interesting|super|sweet|lovely)|sounds (fun|great|amazing|awesome|lovely|nice)|wow|what a (day|week|game)|how (cool|nice|lovely|fun)|glad to hear|sorry to hear|keep (it up|up the|going))\b[^?]{0,120}$`)},
 	{"smalltalk", true, regexp.MustCompile(`^((it'?s|it is|it was|it'?s been) )?(so |really |very |pretty )?(raining|snowing|sunny|cloudy|windy|freezing|pouring|hot|cold|warm|humid|lovely|nice|beautiful)( out(side)?| here| today| again| weather| day| in [\w ]{2,16}| this (morning|week|weekend)|,? isn'?t it)*[\s.!]*$|^(nice|lovely|terrible|awful|great) (weather|day)\b|^(the )?(traffic|weather) (is|was|'s)\b[^?]{0,50}$`)},
 	{"smalltalk", true, regexp.MustCompile(`^[^\p{Han}]*((哈|呵|嘿|嘻|233|哇|啊|哎|唉|噢|呜)+[,，。!！~～\s]*)+(笑死\S{0,3}|好笑|有意思|真的假的|太\S{1,3}了|厉害)?[,，。!！~～\s]*$|^\S{1,6}哈哈哈*[!！。~]*$|^哈哈+\S{1,6}$|笑死(我了)?[!！。~]*$`)},
@@ -124,6 +124,9 @@ var askingStart = regexp.MustCompile(`^(so,? |and |but |hey,? |hi,? |ok(ay)?,? |
 // state something, so what stands before decides.
 var askingHan = regexp.MustCompile(`(什么|啥|怎么|怎样|怎么样|如何|为何|为什么|哪里|哪儿|哪个|哪些|哪天|哪家|哪位|几点|几号|几天|多少|多久|多大|多远|是谁|谁是|谁在|谁知道|是否|是不是|有没有|能不能|可不可以|要不要|会不会|对不对|好不好|行不行|在哪|记不记得)[^都也,，。]{0,14}(吗|呢|呀|啊|的)?$|(吗|么|呢)$`)
 
+// indirectHan asks nothing: "我在学习如何做面食".
+var indirectHan = regexp.MustCompile(`(学习|学|研究|练习|掌握|懂得|知道了|探索|分享)了?(?:如何|怎么样|怎么|怎样)`)
+
 // Question reports whether a sentence asks and states nothing: "do I prefer
 // tea?", "我的项目代号是什么".
 func Question(sentence string) bool {
@@ -133,7 +136,7 @@ func Question(sentence string) bool {
 		return !questionTag.MatchString(s)
 	}
 	s = strings.TrimRight(s, "。.!！~～…")
-	if askingHan.MatchString(s) {
+	if askingHan.MatchString(indirectHan.ReplaceAllString(s, "$1")) {
 		return true
 	}
 	return askingStart.MatchString(s) && !strings.Contains(s, ",") && askedOrder.MatchString(s)

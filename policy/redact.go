@@ -157,7 +157,7 @@ func shapeAt(s string, i int) cut {
 	}
 	for k := range keyShapes {
 		shape := &keyShapes[k]
-		if shape.prefix[0] != s[i] || !strings.HasPrefix(s[i:], shape.prefix) {
+		if i+2 >= len(s) || shape.prefix[0] != s[i] || shape.prefix[1] != s[i+1] || !strings.HasPrefix(s[i:], shape.prefix) {
 			continue
 		}
 		end := i + len(shape.prefix)

@@ -41,6 +41,9 @@ func labelledWord(s string, i int) cut {
 	}
 	for k := range wordLabels {
 		l := &wordLabels[k]
+		if i+2 >= len(s) || l.word[0] != s[i]|0x20 || l.word[1] != s[i+1]|0x20 {
+			continue
+		}
 		n := labelLen(s[i:], l.word)
 		if n == 0 {
 			continue

@@ -63,8 +63,10 @@ var (
 	markForm   = regexp.MustCompile(`markdown`)
 	plainForm  = regexp.MustCompile(`plain text|纯文本`)
 	jsonForm   = regexp.MustCompile(`\bjson\b`)
-	proseForm  = regexp.MustCompile(`\b(prose|paragraphs?)\b|段落`)
-	formCount  = regexp.MustCompile(`\b(\d+|one|two|three|four|five|six|seven|eight|nine|ten)\b|(\d+|[一两二三四五六七八十])\s*[条个点项]`)
+	proseForm  = regexp.MustCompile(`\b(prose|paragraphs?)\b|段落|段话|段文字|^[一两二三]?(?:小|整|大|个)?段$|连贯的文字|成段`)
+	// deniedWords are those of deniedForm besides the form itself.
+	deniedWords = regexp.MustCompile(`\b(?:instead of|rather than|not|no|more|without|stop|using|giving|sending|don'?t|do|never|use|give|send|write|avoid|please|me|the|any|in)\b|不要再?|别再?|不用|不再|而不是|而非|不想要?|不需要|用|给我|写成?|使用`)
+	formCount   = regexp.MustCompile(`\b(\d+|one|two|three|four|five|six|seven|eight|nine|ten)\b|(\d+|[一两二三四五六七八十])\s*[条个点项]`)
 )
 
 // foldFormat folds a way to lay out answers, with its number of items: "at most
@@ -72,6 +74,10 @@ var (
 func foldFormat(v string) string {
 	v = terms.Normalize(v)
 	form := ""
+	if deniedForm.MatchString(v) {
+		_, kind := cutDenied(v)
+		return "not " + foldFormat(deniedWords.ReplaceAllString(kind, ""))
+	}
 	switch {
 	case bulletForm.MatchString(v):
 		form = "bullets"

@@ -60,6 +60,7 @@ type Opening struct {
 	StableGen int64  // bumped when the user states or changes a standing preference
 
 	Memories  int // active memories that may be served: the user's, the session's, the workspace's
+	OfSession int // of these, the session's
 	Documents int // published documents of the tenant
 
 	Pinned      []string // memories of the stable block, pinned for the session
@@ -127,6 +128,7 @@ type Turn struct {
 	Content  string
 	At       time.Time
 	Status   ExchangeStatus
+	Former   bool // of recent turns: it states, or was given, what has been replaced since
 }
 
 // MemoryType is what a memory states.

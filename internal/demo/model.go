@@ -110,7 +110,7 @@ func answer(messages []message) string {
 func bestSentence(all []string, question string) string {
 	holders := map[string][]int{}
 	for _, t := range terms.Of(question) {
-		if len([]rune(t)) > 1 && !terms.Weak(t) {
+		if (len([]rune(t)) > 1 || t >= "0" && t <= "9") && !terms.Weak(t) {
 			holders[t] = nil
 		}
 	}

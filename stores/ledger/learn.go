@@ -321,8 +321,13 @@ func (l *Ledger) addEvidence(t *tx, scope stores.Scope, list []stores.Evidence) 
 		if err != nil {
 			return n, err
 		}
-		changed, err := t.exec(`UPDATE memories SET updated_at = $4 WHERE tenant = $1 AND user_id = $2 AND id = $3 AND status = 'active'`,
-			scope.Tenant, scope.User, e.MemoryID, l.now())
+		// As late as it was said, not learned: a correction said after it wins.
+		var spoken int64
+		for _, p := range proof {
+			spoken = max(spoken, p.at)
+		}
+		changed, err := t.exec(`UPDATE memories SET updated_at = CASE WHEN updated_at < $4 THEN $4 ELSE updated_at END
+			WHERE tenant = $1 AND user_id = $2 AND id = $3 AND status = 'active'`, scope.Tenant, scope.User, e.MemoryID, spoken)
 		if err != nil {
 			return n, err
 		}

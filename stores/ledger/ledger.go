@@ -39,13 +39,13 @@ type Ledger struct {
 	path   string
 	secret []byte
 
-	read    *sql.DB
-	reads   sync.Map // SQL text -> *sql.Stmt of read
-	write   *sql.DB
-	writer  *writer
-	closed  atomic.Bool
-	settled sync.WaitGroup // the checkpoints' goroutine
-	stop    chan struct{}
+	read     *sql.DB
+	reads    sync.Map // SQL text -> *sql.Stmt of read
+	openings *openings
+	writer   *writer
+	closed   atomic.Bool
+	settled  sync.WaitGroup // the checkpoints' goroutine
+	stop     chan struct{}
 }
 
 // New opens the store at cfg.Path, makes it when there is none, and brings an
@@ -70,29 +70,37 @@ func (l *Ledger) open(ctx context.Context) (err error) {
 	if err := prepare(ctx, l.path); err != nil {
 		return err
 	}
-	if l.write, err = openFile(l.path, writerOptions); err != nil {
-		return err
-	}
-	l.write.SetMaxOpenConns(1)
-	if err := migrate(ctx, l.write); err != nil {
-		return err
-	}
-	if l.secret, err = readSecret(ctx, l.write); err != nil {
-		return err
-	}
-	conn, err := l.write.Conn(ctx)
-	if err != nil {
+	if err := l.bring(ctx); err != nil {
 		return err
 	}
 	if l.read, err = openFile(l.path, readerOptions); err != nil {
-		conn.Close()
 		return err
 	}
 	l.read.SetMaxOpenConns(readers)
 	l.read.SetMaxIdleConns(readers)
+	conn, err := newLink(l.path, writerOptions)
+	if err != nil {
+		return err
+	}
+	if l.openings, err = newOpenings(l.path); err != nil {
+		return errors.Join(err, conn.close())
+	}
 	l.writer = newWriter(conn, l.log)
 	l.settled.Go(l.checkpoints)
 	return nil
+}
+
+// bring makes the file one of this schema and reads its secret.
+func (l *Ledger) bring(ctx context.Context) error {
+	db, err := openFile(l.path, writerOptions)
+	if err != nil {
+		return err
+	}
+	db.SetMaxOpenConns(1)
+	if err = migrate(ctx, db); err == nil {
+		l.secret, err = readSecret(ctx, db)
+	}
+	return errors.Join(err, db.Close())
 }
 
 // readers is how many reads run at once; more wait for their turn.
@@ -106,16 +114,15 @@ func (l *Ledger) Close() error {
 	}
 	close(l.stop)
 	l.settled.Wait()
-	err := l.writer.close()
+	err := l.openings.close()
+	err = errors.Join(err, l.writer.close())
 	return errors.Join(err, l.closeFiles())
 }
 
 func (l *Ledger) closeFiles() (err error) {
 	l.reads.Range(func(_, stmt any) bool { err = errors.Join(err, stmt.(*sql.Stmt).Close()); return true })
-	for _, db := range []*sql.DB{l.read, l.write} {
-		if db != nil {
-			err = errors.Join(err, db.Close())
-		}
+	if l.read != nil {
+		err = errors.Join(err, l.read.Close())
 	}
 	return err
 }
@@ -143,7 +150,10 @@ func (l *Ledger) userKey(tenant, user string) string { return l.digest("user", t
 
 // source is where statements run: a reader, or the transaction of the writer.
 type source interface {
-	stmt(query string) (*sql.Stmt, error)
+	// rows calls do for every row of a query.
+	rows(query string, args []any, do func(scan func(...any) error) error) error
+	// first scans the first row of a query; false = there is none.
+	first(query string, args, into []any) (bool, error)
 	context() context.Context
 }
 
@@ -174,36 +184,45 @@ func (r reader) stmt(query string) (*sql.Stmt, error) {
 	return s, nil
 }
 
-// one scans the first row of a query; false = there is none.
-func one(s source, query string, args []any, into ...any) (bool, error) {
-	stmt, err := s.stmt(query)
+func (r reader) first(query string, args, into []any) (bool, error) {
+	stmt, err := r.stmt(query)
 	if err != nil {
-		return false, fault(s, err)
+		return false, err
 	}
-	err = stmt.QueryRowContext(s.context(), args...).Scan(into...)
+	err = stmt.QueryRowContext(r.ctx, args...).Scan(into...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
-	return err == nil, fault(s, err)
+	return err == nil, err
+}
+
+func (r reader) rows(query string, args []any, do func(scan func(...any) error) error) error {
+	stmt, err := r.stmt(query)
+	if err != nil {
+		return err
+	}
+	rows, err := stmt.QueryContext(r.ctx, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := do(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// one scans the first row of a query; false = there is none.
+func one(s source, query string, args []any, into ...any) (bool, error) {
+	found, err := s.first(query, args, into)
+	return found, fault(s, err)
 }
 
 // each calls row for every row of a query.
 func each(s source, query string, args []any, row func(scan func(...any) error) error) error {
-	stmt, err := s.stmt(query)
-	if err != nil {
-		return fault(s, err)
-	}
-	rows, err := stmt.QueryContext(s.context(), args...)
-	if err != nil {
-		return fault(s, err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := row(rows.Scan); err != nil {
-			return fault(s, err)
-		}
-	}
-	return fault(s, rows.Err())
+	return fault(s, s.rows(query, args, row))
 }
 
 // fault says why a statement failed: the caller's end first, whatever the

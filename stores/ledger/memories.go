@@ -193,8 +193,8 @@ func (l *Ledger) supersedeSlot(t *tx, tenant string, m *stores.Memory) error {
 		return nil
 	}
 	var old string
-	found, err := one(t, `SELECT id FROM memories WHERE tenant = $1 AND scope = $2 AND user_id = $3 AND owner = $4 AND slot = $5 AND status = 'active'`,
-		[]any{tenant, string(m.Scope), m.User, ownerOf(*m), m.Slot}, &old)
+	found, err := one(t, `SELECT id FROM memories WHERE tenant = $1 AND scope = $2 AND user_id = $3 AND owner = $4 AND slot = $5 AND status = 'active'
+AND (expires_at = 0 OR expires_at > $6)`, []any{tenant, string(m.Scope), m.User, ownerOf(*m), m.Slot, l.now()}, &old)
 	if err != nil || !found {
 		return err
 	}
@@ -311,6 +311,9 @@ func (l *Ledger) forget(t *tx, tenant, id string, at int64) error {
 		}
 		if err == nil && m.User != "" {
 			err = bury(t, tenant, l.userKey(tenant, m.User), "slot", l.slotKey(m), at, 0)
+		}
+		if err == nil {
+			err = l.unserve(t, tenant, id)
 		}
 		if err == nil {
 			err = l.wipe(t, tenant, id)

@@ -2,6 +2,8 @@ package ledger
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"strata/stores"
@@ -11,13 +13,14 @@ import (
 // named; openLinked puts the one that the request continues in its place.
 const (
 	openColumns = `
-SELECT l.session, CASE WHEN s.session IS NULL THEN 0 ELSE 1 END,
+SELECT ` + packed + `CASE WHEN s.session IS NULL THEN 0 ELSE 1 END,
   COALESCE(u.user_gen, 0), COALESCE(t.kb_gen, 0), COALESCE(u.stable_gen, 0),
-  COALESCE(t.memories, 0) + COALESCE(u.memories, 0) + (SELECT COUNT(*) FROM memories m
+  COALESCE(t.memories, 0) + COALESCE(u.memories, 0), (SELECT COUNT(*) FROM memories m
     WHERE m.tenant = $1 AND m.scope = 'session' AND m.user_id = $2 AND m.owner = l.session AND m.status = 'active'),
   COALESCE(t.documents, 0),
   COALESCE(s.pinned, ''), COALESCE(s.pinned_gen, 0), COALESCE(s.last_intent, ''), COALESCE(s.last_history, 0), COALESCE(s.turns, 0),
-  COALESCE(x.turn_id, ''), COALESCE(x.items, ''), COALESCE(x.stable, ''), COALESCE(x.intent, ''), COALESCE(x.finished, 0), COALESCE(x.at, 0)
+  COALESCE(x.turn_id, ''), COALESCE(x.items, ''), COALESCE(x.stable, ''), COALESCE(x.intent, ''), COALESCE(x.finished, 0), COALESCE(x.at, 0),
+  l.session)
 FROM l
 LEFT JOIN tenants t ON t.tenant = $1
 LEFT JOIN users u ON u.tenant = $1 AND u.user_id = $2
@@ -62,8 +65,10 @@ func (l *Ledger) sameWords(links stores.Links) int64 {
 	return micros(l.clock().Add(-sameWordsFor))
 }
 
-// maxPairs is how many pairs a session is looked for by.
-const maxPairs = 4
+const (
+	maxPairs   = 4  // by which a session is looked for
+	openFields = 19 // of openColumns
+)
 
 // Open is the one read that starts a walk. A scope with a session names it;
 // without one the session is linked by l. Without a user only what concerns
@@ -87,27 +92,32 @@ func (l *Ledger) Open(ctx context.Context, scope stores.Scope, links stores.Link
 			args = append(args, l.sameWords(links))
 		}
 	}
-	var (
-		o              stores.Opening
-		turn           stores.OpenTurn
-		pinned         string
-		items, stable  string
-		turnAt         int64
-		known, history int64
-		finished       int64
-		counts         [3]int64 // *int takes a detour through text in database/sql
-	)
-	_, err := one(l.reader(ctx), query, args, &o.Session, &known, &o.UserGen, &o.KBGen, &o.StableGen, &counts[0], &counts[1],
-		&pinned, &o.PinnedGen, &o.LastIntent, &history, &counts[2],
-		&turn.ID, &items, &stable, &turn.Intent, &finished, &turnAt)
+	row, err := l.openings.read(ctx, query, args)
 	if err != nil {
 		return stores.Opening{}, err
 	}
-	o.Memories, o.Documents, o.Turns = int(counts[0]), int(counts[1]), int(counts[2])
-	o.Known, o.LastHistory, o.Pinned = known == 1, history == 1, unpackList(pinned)
-	if turn.ID != "" {
-		turn.Items, turn.Stable, turn.Finished, turn.At = unpackList(items), unpackList(stable), finished == 1, moment(turnAt)
-		o.Turn = &turn
+	return unpackOpening(row)
+}
+
+// unpackOpening reads a row of openColumns.
+func unpackOpening(row string) (o stores.Opening, err error) {
+	var p [openFields]string
+	for i := range p[:openFields-1] {
+		var ok bool
+		if p[i], row, ok = strings.Cut(row, separator); !ok {
+			return o, fmt.Errorf("%w: an opening of %d fields", stores.ErrUnreadable, i+1)
+		}
+	}
+	p[openFields-1] = row
+	o = stores.Opening{
+		Session: p[18], Known: p[0] == "1",
+		UserGen: number(p[1]), KBGen: number(p[2]), StableGen: number(p[3]),
+		OfSession: int(number(p[5])), Documents: int(number(p[6])),
+		Pinned: unpackList(p[7]), PinnedGen: number(p[8]), LastIntent: p[9], LastHistory: p[10] == "1", Turns: int(number(p[11])),
+	}
+	o.Memories = int(number(p[4])) + o.OfSession
+	if p[12] != "" {
+		o.Turn = &stores.OpenTurn{ID: p[12], Items: unpackList(p[13]), Stable: unpackList(p[14]), Intent: p[15], Finished: p[16] == "1", At: moment(number(p[17]))}
 	}
 	return o, nil
 }

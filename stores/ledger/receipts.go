@@ -15,6 +15,9 @@ func (l *Ledger) Receipt(ctx context.Context, tenant, user, id string) ([]byte, 
 	if id == "" {
 		return nil, stores.ErrNotFound
 	}
+	if err := l.caughtUp(ctx); err != nil {
+		return nil, err
+	}
 	var receipt []byte
 	found, err := one(l.reader(ctx), `SELECT receipt FROM (
   SELECT x.receipt, x.seq, 1 AS own FROM exchanges x WHERE x.tenant = $1 AND x.id = $3 AND ($2 = '' OR x.user_id = $2)
@@ -28,6 +31,9 @@ ORDER BY r.own DESC, r.seq DESC LIMIT 1`, []any{tenant, user, id}, &receipt)
 // any of the tenant's.
 func (l *Ledger) LastReceipt(ctx context.Context, tenant, user string) ([]byte, error) {
 	if err := (stores.Scope{Tenant: tenant}).CheckTenant(); err != nil {
+		return nil, err
+	}
+	if err := l.caughtUp(ctx); err != nil {
 		return nil, err
 	}
 	query, args := `SELECT receipt FROM exchanges WHERE seq = (SELECT MAX(x.seq) FROM exchanges x WHERE x.tenant = $1`, []any{tenant}

@@ -31,8 +31,9 @@ const (
 // Record keeps what was asked and answered and returns when it is committed.
 // An id that is there already changes nothing, and neither does what began
 // before its session was deleted or its user erased. Without a user, or when
-// the exchange says so, only the receipt is kept. When ctx ends first, the
-// exchange is still recorded, later.
+// the exchange says so, only the receipt is kept, and not waited for: it is
+// written with others, a tenth of a second later at most. When ctx ends
+// first, the exchange is still recorded, later.
 func (l *Ledger) Record(ctx context.Context, e stores.Exchange) error {
 	if err := e.Scope.CheckTenant(); err != nil {
 		return err
@@ -47,14 +48,24 @@ func (l *Ledger) Record(ctx context.Context, e stores.Exchange) error {
 		e.Ended = e.At
 	}
 	if e.Scope.User == "" {
-		return l.change(ctx, func(t *tx) error { return insertReceipt(t, e) })
+		return l.writer.later(func(t *tx) error { return insertReceipt(t, e) })
 	}
 	if e.Scope.Session == "" && !e.ReceiptOnly {
 		return fmt.Errorf("%w: an exchange without a session", stores.ErrScope)
 	}
 	owner := l.userKey(e.Scope.Tenant, e.Scope.User)
 	deleted := l.digest("session", e.Scope.Session)
-	return l.change(ctx, func(t *tx) error { return record(t, e, owner, deleted, l.sameWords(e.Links)) })
+	write := func(t *tx) error { return record(t, e, owner, deleted, l.sameWords(e.Links)) }
+	if e.ReceiptOnly {
+		return l.writer.later(write)
+	}
+	return l.change(ctx, write)
+}
+
+// caughtUp returns when all that was recorded before is written, which is for
+// reads of receipts and of the users that have nothing else.
+func (l *Ledger) caughtUp(ctx context.Context) error {
+	return l.change(ctx, func(*tx) error { return nil })
 }
 
 // recordState is all that a new exchange depends on, in one row.

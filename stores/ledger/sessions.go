@@ -8,52 +8,51 @@ import (
 	"strata/stores"
 )
 
+// spoken is one turn of a session: what was asked and the answer.
+type spoken struct {
+	id, status    string
+	at, ended     int64
+	asked, answer string
+	items, stable []string
+}
+
 // Which turns turnsOf reads.
 const (
-	allTurns      = ""
-	finishedTurns = " AND x.finished = 1 AND x.status = 'complete'"
+	allTurns    = ""
+	servedTurns = " AND x.finished = 1 AND x.status = 'complete' AND x.unserved = 0"
 )
 
-// turnsOf returns the messages of the last n turns of a session, oldest first,
-// each turn as it was answered last.
-func turnsOf(s source, scope stores.Scope, which string, n int) ([]stores.Turn, error) {
-	type said struct{ user, assistant stores.Turn }
-	var turns []said
-	err := each(s, `SELECT x.id, x.status, x.at, x.ended, x.asked, x.answer FROM exchanges x
+// turnsOf returns the last n turns of a session, the latest first, each as it
+// was answered last.
+func turnsOf(s source, scope stores.Scope, which string, n int) (turns []spoken, err error) {
+	err = each(s, `SELECT x.id, x.status, x.at, x.ended, x.items, x.stable, x.asked, x.answer FROM exchanges x
 WHERE x.tenant = $1 AND x.user_id = $2 AND x.session = $3 AND x.part = 'turn'`+which+`
 ORDER BY x.turn_at DESC, x.seq DESC LIMIT $4`, []any{scope.Tenant, scope.User, scope.Session, n}, func(scan func(...any) error) error {
-		var (
-			id, status, asked, answer string
-			at, ended                 int64
-		)
-		err := scan(&id, &status, &at, &ended, &asked, &answer)
-		turns = append(turns, said{
-			stores.Turn{Exchange: id, Role: "user", Content: asked, At: moment(at), Status: stores.ExchangeStatus(status)},
-			stores.Turn{Exchange: id, Role: "assistant", Content: answer, At: moment(ended), Status: stores.ExchangeStatus(status)},
-		})
+		var t spoken
+		var items, stable string
+		err := scan(&t.id, &t.status, &t.at, &t.ended, &items, &stable, &t.asked, &t.answer)
+		t.items, t.stable = unpackList(items), unpackList(stable)
+		turns = append(turns, t)
 		return err
 	})
+	return turns, err
+}
+
+// messages are the texts of turns that come the latest first, oldest first.
+// former may be nil.
+func messages(turns []spoken, former func(spoken) bool) []stores.Turn {
 	out := make([]stores.Turn, 0, 2*len(turns))
 	for _, t := range slices.Backward(turns) {
-		for _, m := range []stores.Turn{t.user, t.assistant} {
+		asked := stores.Turn{Exchange: t.id, Role: "user", Content: t.asked, At: moment(t.at), Status: stores.ExchangeStatus(t.status), Former: former != nil && former(t)}
+		answered := asked
+		answered.Role, answered.Content, answered.At = "assistant", t.answer, moment(t.ended)
+		for _, m := range []stores.Turn{asked, answered} {
 			if m.Content != "" {
 				out = append(out, m)
 			}
 		}
 	}
-	return out, err
-}
-
-// Recent returns the messages of the last n finished turns of the scope's
-// session, oldest first.
-func (l *Ledger) Recent(ctx context.Context, scope stores.Scope, n int) ([]stores.Turn, error) {
-	if err := scope.CheckUser(); err != nil {
-		return nil, err
-	}
-	if scope.Session == "" || n <= 0 {
-		return nil, nil
-	}
-	return turnsOf(l.reader(ctx), scope, finishedTurns, n)
+	return out
 }
 
 const sessionColumns = `s.session, s.user_id,
@@ -134,7 +133,7 @@ func (l *Ledger) Session(ctx context.Context, tenant, user, id string) (stores.S
 		return info, nil, err
 	}
 	turns, err := turnsOf(r, stores.Scope{Tenant: tenant, User: info.User, Session: id}, allTurns, 1<<30)
-	return info, turns, err
+	return info, messages(turns, nil), err
 }
 
 // CloseSession marks a session as ended, so that it is learned from at once.
@@ -203,6 +202,13 @@ WHERE e.tenant = $1 AND e.user_id = $2 AND e.session = $3 GROUP BY e.memory`, ar
 			})
 	}
 	for _, id := range gone {
+		if err == nil {
+			err = l.unserve(t, scope.Tenant, id)
+		}
+		if err == nil { // deleting what replaced it must still find what it replaced
+			_, err = t.exec(`UPDATE memories SET supersedes = COALESCE((SELECT o.supersedes FROM memories o WHERE o.tenant = $1 AND o.id = $3), '')
+WHERE tenant = $1 AND user_id = $2 AND supersedes = $3`, scope.Tenant, scope.User, id)
+		}
 		if err == nil {
 			err = l.wipe(t, scope.Tenant, id)
 		}

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"net/url"
 	"os"
@@ -18,6 +19,14 @@ import (
 
 // What only SQLite needs stands in this file and in the migrations.
 
+// packed begins an expression that joins values to one text, in which no value
+// but the last may hold the separator: each column of a row costs as much as
+// finding it.
+const (
+	packed    = "concat_ws(char(31), "
+	separator = "\x1f"
+)
+
 // beginWrite takes the write lock at once: a transaction that reads first and
 // writes later is refused when another process wrote in between.
 const beginWrite = "BEGIN IMMEDIATE"
@@ -29,16 +38,34 @@ const (
 	inspectOptions = "mode=ro&_pragma=busy_timeout(5000)"
 )
 
-func openFile(path, options string) (*sql.DB, error) {
+// dataSource names the file as the driver wants it.
+func dataSource(path, options string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	abs = filepath.ToSlash(abs)
 	if !strings.HasPrefix(abs, "/") {
 		abs = "/" + abs // a drive letter
 	}
-	return sql.Open("sqlite", (&url.URL{Scheme: "file", Path: abs, RawQuery: options}).String())
+	return (&url.URL{Scheme: "file", Path: abs, RawQuery: options}).String(), nil
+}
+
+func openFile(path, options string) (*sql.DB, error) {
+	name, err := dataSource(path, options)
+	if err != nil {
+		return nil, err
+	}
+	return sql.Open("sqlite", name)
+}
+
+// openConn opens the file past database/sql.
+func openConn(path, options string) (driver.Conn, error) {
+	name, err := dataSource(path, options)
+	if err != nil {
+		return nil, err
+	}
+	return new(sqlite.Driver).Open(name)
 }
 
 // classify turns the driver's errors into those of stores.
@@ -108,7 +135,8 @@ func (l *Ledger) checkpoint(db *sql.DB) {
 		return
 	}
 	err := l.writer.do(&op{ctx: context.Background(), outside: true, run: func(t *tx) error {
-		return t.conn.QueryRowContext(context.Background(), passive).Scan(&busy, &journal, &copied)
+		_, err := t.first(passive, nil, []any{&busy, &journal, &copied})
+		return err
 	}})
 	if err != nil && !errors.Is(err, stores.ErrClosed) {
 		l.log.Warn("ledger: checkpoint", "err", err)

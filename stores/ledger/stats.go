@@ -13,6 +13,9 @@ func (l *Ledger) Stats(ctx context.Context, tenant string) (stores.Stats, error)
 	if err := (stores.Scope{Tenant: tenant}).CheckTenant(); err != nil {
 		return out, err
 	}
+	if err := l.caughtUp(ctx); err != nil {
+		return out, err
+	}
 	r := l.reader(ctx)
 	_, err := one(r, `SELECT
   (SELECT COUNT(*) FROM users WHERE tenant = $1), (SELECT COUNT(*) FROM sessions WHERE tenant = $1),

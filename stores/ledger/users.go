@@ -65,6 +65,9 @@ func (l *Ledger) Users(ctx context.Context, tenant, cursor string, limit int) ([
 	if after == nil {
 		after = []string{""}
 	}
+	if err := l.caughtUp(ctx); err != nil {
+		return nil, "", err
+	}
 	limit = pageSize(limit)
 	var out []stores.UserInfo
 	err = each(l.reader(ctx), `SELECT u.user_id,
@@ -93,6 +96,9 @@ func (l *Ledger) ExportUser(ctx context.Context, tenant, user string) (stores.Us
 	if err := (stores.Scope{Tenant: tenant, User: user}).CheckUser(); err != nil {
 		return stores.UserExport{}, err
 	}
+	if err := l.caughtUp(ctx); err != nil {
+		return stores.UserExport{}, err
+	}
 	out := stores.UserExport{User: user}
 	r := l.reader(ctx)
 	found, err := l.anythingOf(r, tenant, user)
@@ -119,11 +125,11 @@ func (l *Ledger) ExportUser(ctx context.Context, tenant, user string) (stores.Us
 			return out, err
 		}
 		for _, info := range page {
-			history, err := turnsOf(r, stores.Scope{Tenant: tenant, User: user, Session: info.ID}, allTurns, 1<<30)
+			turns, err := turnsOf(r, stores.Scope{Tenant: tenant, User: user, Session: info.ID}, allTurns, 1<<30)
 			if err != nil {
 				return out, err
 			}
-			out.Sessions = append(out.Sessions, stores.SessionExport{SessionInfo: info, History: history})
+			out.Sessions = append(out.Sessions, stores.SessionExport{SessionInfo: info, History: messages(turns, nil)})
 		}
 		if cursor = next; cursor == "" {
 			return out, nil

@@ -2,18 +2,27 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
+	"database/sql/driver"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"strata/stores"
 )
 
-// maxBatch is how many writes one commit takes at most.
-const maxBatch = 256
+const (
+	maxBatch = 256 // writes that one commit takes at most
+	// What nobody waits for is written with the next write that somebody does,
+	// or by number, or after a while. More than maxIdle are waited for.
+	idleBatch = 128
+	idleAfter = 100 * time.Millisecond
+	maxIdle   = 4096
+)
 
 // writer is the only one who writes. Whoever is waiting when it comes round is
 // committed together, so that a burst costs one sync of the journal.
@@ -22,8 +31,10 @@ type writer struct {
 	log *slog.Logger
 
 	mu     sync.Mutex
-	some   sync.Cond // there is something in queue, or closed
+	some   sync.Cond // there is something to write, or closed
 	queue  []*op
+	idle   []*op // that nobody waits for
+	due    bool  // idle has waited long enough
 	closed bool
 	done   chan struct{}
 
@@ -31,7 +42,7 @@ type writer struct {
 	dirty chan struct{} // told after commits
 }
 
-// op is one write. It may be run twice, when a commit of several is broken.
+// op is one write. It is run twice when another one of its batch has failed.
 type op struct {
 	ctx     context.Context
 	run     func(*tx) error
@@ -42,14 +53,13 @@ type op struct {
 
 // tx is the transaction that an op runs in.
 type tx struct {
-	conn  *sql.Conn
-	stmts map[string]*sql.Stmt
+	*link
 	execs int
 }
 
-func newWriter(conn *sql.Conn, log *slog.Logger) *writer {
+func newWriter(conn *link, log *slog.Logger) *writer {
 	w := &writer{
-		tx:    tx{conn: conn, stmts: map[string]*sql.Stmt{}},
+		tx:    tx{link: conn},
 		log:   log,
 		done:  make(chan struct{}),
 		dirty: make(chan struct{}, 1),
@@ -74,6 +84,39 @@ func update[T any](ctx context.Context, l *Ledger, f func(*tx) (T, error)) (T, e
 // change is update for writes that answer nothing.
 func (l *Ledger) change(ctx context.Context, f func(*tx) error) error {
 	return l.writer.do(&op{ctx: ctx, run: f})
+}
+
+// later carries out f some time, within idleAfter where the disk can follow.
+func (w *writer) later(f func(*tx) error) error {
+	o := &op{ctx: context.Background(), run: f}
+	w.mu.Lock()
+	n := len(w.idle)
+	if w.closed {
+		w.mu.Unlock()
+		return stores.ErrClosed
+	}
+	if n >= maxIdle {
+		w.mu.Unlock()
+		return w.do(o)
+	}
+	o.done = make(chan struct{})
+	w.idle = append(w.idle, o)
+	w.mu.Unlock()
+	switch n + 1 {
+	case 1:
+		time.AfterFunc(idleAfter, w.wake)
+	case idleBatch:
+		w.wake()
+	}
+	return nil
+}
+
+// wake has what is idle written now.
+func (w *writer) wake() {
+	w.mu.Lock()
+	w.due = len(w.idle) > 0
+	w.mu.Unlock()
+	w.some.Signal()
 }
 
 func (w *writer) do(o *op) error {
@@ -103,14 +146,7 @@ func (w *writer) close() error {
 	w.mu.Unlock()
 	w.some.Signal()
 	<-w.done
-	_, err := w.tx.conn.ExecContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)")
-	for _, s := range w.tx.stmts {
-		s.Close()
-	}
-	if closing := w.tx.conn.Close(); err == nil {
-		err = closing
-	}
-	return err
+	return errors.Join(w.tx.control("PRAGMA wal_checkpoint(TRUNCATE)"), w.tx.close())
 }
 
 func (w *writer) loop() {
@@ -142,40 +178,44 @@ func (w *writer) loop() {
 func (w *writer) take() []*op {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for len(w.queue) == 0 && !w.closed {
+	for len(w.queue) == 0 && !w.due && !w.closed {
 		w.some.Wait()
 	}
-	n := min(len(w.queue), maxBatch)
-	for i, o := range w.queue[:n] {
-		if o.outside {
-			n = max(i, 1)
-			break
-		}
+	if len(w.queue) > 0 && w.queue[0].outside {
+		return w.cut(&w.queue, 1)
 	}
-	batch := w.queue[:n:n]
-	if w.queue = w.queue[n:]; len(w.queue) == 0 {
-		w.queue = nil
+	batch := w.cut(&w.idle, maxBatch)
+	w.due = len(w.idle) > 0
+	n := slices.IndexFunc(w.queue, func(o *op) bool { return o.outside })
+	if n < 0 {
+		n = len(w.queue)
 	}
-	return batch
+	return append(batch, w.cut(&w.queue, min(n, maxBatch-len(batch)))...)
 }
 
+// cut takes at most n ops from the head of a queue.
+func (w *writer) cut(queue *[]*op, n int) []*op {
+	n = min(n, len(*queue))
+	head := (*queue)[:n:n]
+	if *queue = (*queue)[n:]; len(*queue) == 0 {
+		*queue = nil
+	}
+	return head
+}
+
+// errApart is the error of a batch that one op of it has spoiled.
+var errApart = errors.New("ledger: an op failed")
+
 // commit carries out a batch in one transaction. An op that fails is taken
-// back alone.
+// back alone: as that is rare, they are marked off from each other only when
+// it happens, at a second try.
 func (w *writer) commit(batch []*op) {
-	err := w.tx.control(beginWrite)
+	err := w.together(batch)
+	if err == errApart {
+		err = w.apart(batch)
+	}
 	if err == nil {
-		for _, o := range batch {
-			if err = w.step(o, len(batch) > 1); err != nil {
-				break
-			}
-		}
-		if err == nil {
-			if err = w.tx.control("COMMIT"); err == nil {
-				return
-			}
-		}
-		// A transaction that the engine ended by itself has nothing to roll back.
-		_ = w.tx.control("ROLLBACK")
+		return
 	}
 	w.log.Error("ledger: a commit failed", "writes", len(batch), "err", err)
 	for _, o := range batch {
@@ -183,27 +223,53 @@ func (w *writer) commit(batch []*op) {
 	}
 }
 
-// step runs one op; an error is one of the whole transaction.
-func (w *writer) step(o *op, shared bool) error {
-	if !shared {
-		// Alone, the transaction itself is what is taken back.
-		if o.err = w.attempt(o); o.err != nil {
-			if err := w.tx.control("ROLLBACK"); err != nil {
-				return err
+func (w *writer) together(batch []*op) error {
+	return w.transaction(func() error {
+		for _, o := range batch {
+			if o.err = w.attempt(o); o.err != nil {
+				return errApart
 			}
-			return w.tx.control(beginWrite)
 		}
 		return nil
+	})
+}
+
+func (w *writer) apart(batch []*op) error {
+	if len(batch) == 1 {
+		return nil // it has its error
 	}
-	if err := w.tx.control("SAVEPOINT op"); err != nil {
+	return w.transaction(func() error {
+		for _, o := range batch {
+			if err := w.tx.control("SAVEPOINT op"); err != nil {
+				return err
+			}
+			if o.err = w.attempt(o); o.err != nil {
+				if err := w.tx.control("ROLLBACK TO op"); err != nil {
+					return err
+				}
+			}
+			if err := w.tx.control("RELEASE op"); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// transaction commits what f does, or nothing of it.
+func (w *writer) transaction(f func() error) error {
+	err := w.tx.control(beginWrite)
+	if err != nil {
 		return err
 	}
-	if o.err = w.attempt(o); o.err != nil {
-		if err := w.tx.control("ROLLBACK TO op"); err != nil {
-			return err
+	if err = f(); err == nil {
+		if err = w.tx.control("COMMIT"); err == nil {
+			return nil
 		}
 	}
-	return w.tx.control("RELEASE op")
+	// A transaction that the engine ended by itself has nothing to roll back.
+	_ = w.tx.control("ROLLBACK")
+	return err
 }
 
 // attempt runs an op and survives its panic: others wait for this goroutine.
@@ -220,36 +286,28 @@ func (w *writer) attempt(o *op) (err error) {
 // context is never ended: the transaction is shared.
 func (t *tx) context() context.Context { return context.Background() }
 
-func (t *tx) stmt(query string) (*sql.Stmt, error) {
-	if s := t.stmts[query]; s != nil {
-		return s, nil
-	}
-	s, err := t.conn.PrepareContext(context.Background(), query)
-	if err == nil {
-		t.stmts[query] = s
-	}
-	return s, err
+func (t *tx) first(query string, args, into []any) (found bool, err error) {
+	err = t.link.each(query, args, func(row []driver.Value) (bool, error) {
+		found = true
+		return false, assign(row, into)
+	})
+	return found && err == nil, err
+}
+
+func (t *tx) rows(query string, args []any, do func(scan func(...any) error) error) error {
+	return t.link.each(query, args, func(row []driver.Value) (bool, error) {
+		return true, do(func(into ...any) error { return assign(row, into) })
+	})
 }
 
 // exec runs a statement and returns how many rows it changed.
 func (t *tx) exec(query string, args ...any) (int, error) {
-	stmt, err := t.stmt(query)
-	if err != nil {
-		return 0, classify(err)
-	}
 	t.execs++
-	res, err := stmt.ExecContext(context.Background(), args...)
-	if err != nil {
-		return 0, classify(err)
-	}
-	n, err := res.RowsAffected()
-	return int(n), err
+	n, err := t.link.exec(query, args)
+	return n, classify(err)
 }
 
 func (t *tx) control(query string) error {
-	stmt, err := t.stmt(query)
-	if err == nil {
-		_, err = stmt.ExecContext(context.Background())
-	}
+	_, err := t.link.exec(query, nil)
 	return err
 }

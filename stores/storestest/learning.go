@@ -187,6 +187,7 @@ func Learning(t *testing.T, open Opener) {
 		f.same("served", f.summaries(anna), []string{"ZEBRA-43"})
 	})
 
+	t.Run("turns that repeat what does not hold", func(t *testing.T) { repeatedTurns(t, open) })
 	t.Run("a deleted session", func(t *testing.T) { deletedSession(t, open) })
 	t.Run("an erased user", func(t *testing.T) { erasedUser(t, open) })
 }

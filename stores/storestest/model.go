@@ -56,7 +56,8 @@ type modelMemory struct {
 
 type modelExchange struct {
 	stores.Exchange
-	waiting bool
+	waiting  bool
+	unserved bool // a memory that rested on it was deleted
 }
 
 type modelVersion struct {
@@ -130,7 +131,7 @@ func (m *model) speak() {
 		m.record(e)
 	}
 	if e.At.After(m.removed[key("session", e.Scope, e.Scope.Session)]) && e.At.After(m.removed[key("user", e.Scope, "")]) {
-		m.exchanges[e.ID] = &modelExchange{e, true}
+		m.exchanges[e.ID] = &modelExchange{Exchange: e, waiting: true}
 	}
 }
 
@@ -210,6 +211,11 @@ func (m *model) forget(o *modelMemory, at time.Time) {
 }
 
 func (m *model) drop(o *modelMemory) {
+	for _, id := range o.Sources {
+		if e := m.exchanges[id]; e != nil {
+			e.unserved = true
+		}
+	}
 	m.memories = slices.DeleteFunc(m.memories, func(x *modelMemory) bool { return x == o })
 }
 
@@ -409,7 +415,7 @@ func (m *model) look() {
 func (m *model) lookBack(s stores.Scope) {
 	var said []*modelExchange
 	for _, e := range m.exchanges {
-		if sameUser(e.Scope, s) && e.Scope.Session == s.Session {
+		if sameUser(e.Scope, s) && e.Scope.Session == s.Session && !e.unserved {
 			said = append(said, e)
 		}
 	}

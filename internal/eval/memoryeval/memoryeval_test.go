@@ -24,7 +24,7 @@ func TestWorthinessFloor(t *testing.T) {
 	w := ScoreWorthiness(set)
 	t.Logf("n=%d keep_recall=%.3f drop_stored=%.3f by_lang=%v wrong=%v", w.N, w.KeepRecall, w.DropStored, w.ByLang, w.Wrong)
 	for lang, l := range w.ByLang {
-		if l.KeepRecall < 0.92 || l.DropStored > 0.05 {
+		if l.KeepRecall < 0.95 || l.DropStored > 0.03 {
 			t.Errorf("%s: %+v", lang, l)
 		}
 	}
@@ -37,7 +37,7 @@ func TestRelationsFloor(t *testing.T) {
 	}
 	r := ScoreRelations(set)
 	t.Logf("n=%d accuracy=%.3f wrong=%v", r.N, r.Accuracy, r.Wrong)
-	if r.Accuracy < 0.9 {
+	if r.Accuracy < 0.93 {
 		t.Errorf("accuracy %.3f", r.Accuracy)
 	}
 }

@@ -1,0 +1,145 @@
+package learn_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"strata/learn"
+	"strata/stores"
+)
+
+func exchange(id, asked string, at time.Time) stores.Exchange {
+	return stores.Exchange{ID: id, Scope: stores.Scope{Tenant: "T1", User: "U1", Session: "S1"}, Asked: asked, Answer: "ok", Status: stores.Complete, Finished: true, Learn: true, At: at}
+}
+
+// A failure pauses, keeps the exchange, and is tried again; the end of the
+// context ends Run at once.
+func TestRunRetriesAndEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(time.Now)
+		tries := 0
+		f.failLearn = func() error {
+			if tries++; tries < 3 {
+				return errors.New("disk full")
+			}
+			return nil
+		}
+		l := learn.New(learn.Config{Ledger: f})
+		ctx, cancel := context.WithCancel(t.Context())
+		var done sync.WaitGroup
+		done.Go(func() { l.Run(ctx) })
+		synctest.Wait()
+		if err := f.Record(ctx, exchange("x1", "My employee id is A-1007.", time.Now())); err != nil {
+			t.Fatal(err)
+		}
+		l.Notify()
+		time.Sleep(5 * time.Minute) // of the bubble's clock: leases end by themselves
+		synctest.Wait()
+		if n, _ := f.Unlearned(ctx); n != 0 || tries != 3 {
+			t.Errorf("%d wait after %d tries", n, tries)
+		}
+		began := time.Now()
+		cancel()
+		done.Wait()
+		if time.Since(began) != 0 {
+			t.Error("Run did not end at once")
+		}
+	})
+}
+
+// What changed between reading and writing is read again.
+func TestConflictIsDecidedAgain(t *testing.T) {
+	f := newFake(time.Now)
+	ctx := t.Context()
+	first := true
+	f.failLearn = func() error {
+		if first {
+			first = false
+			f.memories = append(f.memories, stores.Memory{ID: "m1", Scope: stores.UserScope, User: "U1", Topic: "employee_id", Slot: "employee_id", Summary: "The user's employee id is A-1007", Status: stores.Active, UpdatedAt: noon})
+			f.gen[userKey(stores.Scope{Tenant: "T1", User: "U1"})]++
+			return stores.ErrConflict
+		}
+		return nil
+	}
+	if err := f.Record(ctx, exchange("x1", "My employee id is A-1007.", noon.Add(time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := learn.New(learn.Config{Ledger: f}).Flush(ctx); n != 0 || err != nil {
+		t.Fatal(n, err)
+	}
+	if len(f.memories) != 1 || len(f.memories[0].Sources) != 1 {
+		t.Errorf("%+v", f.memories)
+	}
+}
+
+func TestFlushStopsWithItsContext(t *testing.T) {
+	f := newFake(time.Now)
+	if err := f.Record(t.Context(), exchange("x1", "My employee id is A-1007.", noon)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := learn.New(learn.Config{Ledger: f}).Flush(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if n, _ := f.Unlearned(t.Context()); n != 1 {
+		t.Error("the exchange is gone")
+	}
+}
+
+func TestTextsAreRedactedWhenLearned(t *testing.T) {
+	f := newFake(time.Now)
+	ctx := t.Context()
+	list := []stores.Exchange{exchange("x1", "my password is hunter2", noon), exchange("x2", "Off the record: the merger is on.", noon), exchange("x3", "call 13912345678", noon)}
+	list[2].Learn = false
+	for _, e := range list {
+		if err := f.Record(ctx, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := learn.New(learn.Config{Ledger: f}).Flush(ctx); n != 0 || err != nil {
+		t.Fatal(n, err)
+	}
+	if got := f.row("x1").Asked; strings.Contains(got, "hunter2") || !strings.Contains(got, "my password is") {
+		t.Errorf("%q", got)
+	}
+	if r := f.row("x2"); r.Asked != "" || r.Answer != "" {
+		t.Errorf("kept off the record: %q", r.Asked)
+	}
+	if r := f.row("x3"); r.state != "skipped" || strings.Contains(r.Asked, "139") {
+		t.Errorf("%+v", r)
+	}
+	for _, r := range f.rejected {
+		if strings.Contains(r.Text, "hunter2") || r.ID == "" || r.Exchange == "" || r.At.IsZero() {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// Two learners on one ledger never learn an exchange twice.
+func TestTwoLearners(t *testing.T) {
+	f := newFake(time.Now)
+	ctx := t.Context()
+	for i := range 30 {
+		e := exchange("x"+string(rune('A'+i)), "My employee id is A-1007.", noon.Add(time.Duration(i)*time.Minute))
+		e.Scope.Session = string(rune('a' + i%6))
+		if err := f.Record(ctx, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var wg sync.WaitGroup
+	for _, name := range []string{"one", "two"} {
+		l := learn.New(learn.Config{Ledger: f, Worker: name})
+		wg.Go(func() { l.Flush(ctx) })
+	}
+	wg.Wait()
+	list, _ := f.Memories(ctx, stores.Scope{Tenant: "T1", User: "U1"})
+	if n, _ := f.Unlearned(ctx); n != 0 || len(list) != 1 || len(list[0].Sources) != 30 {
+		t.Errorf("%d wait, %+v", n, list)
+	}
+}
