@@ -249,6 +249,18 @@ func TestModes(t *testing.T) {
 	}
 }
 
+// A tenant that is named wrongly is nobody's: nothing is read or kept.
+func TestWrongTenant(t *testing.T) {
+	w := startWalk(t, nil, nil)
+	resp, got := w.ask(t, systemBody, "X-Strata-Tenant", "a,b")
+	if h := resp.Header.Get("X-Strata-Context"); string(got) != chatAnswer || h != "none; tokens=0; reason=no_user; fix=identity; cause=list" {
+		t.Errorf("%q %q", h, got)
+	}
+	if len(w.ledger.all()) != 0 || len(w.ledger.scopes) != 0 {
+		t.Errorf("recorded %v, read %v", w.ledger.all(), w.ledger.scopes)
+	}
+}
+
 // Helper calls and mode off go through as they are and leave no trace.
 func TestBypassed(t *testing.T) {
 	title := `{"model":"m","messages":[{"role":"user","content":"### Task:\nGenerate a concise, 3-5 word title with an emoji summarizing the chat history.\n### Guidelines:\n- x\n### Output:\nJSON format: { \"title\": \"t\" }\n### Chat History:\n<chat_history>\nUSER: a\n</chat_history>"}]}`

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -70,7 +71,7 @@ func (x *exchange) appendOwnHeaders(dst []byte) []byte {
 		dst = append(dst, x.reason...)
 	}
 	if x.reason == "no_user" {
-		dst = append(append(dst, "; "...), d.caller.NoUser...)
+		dst = append(append(dst, "; "...), cmp.Or(d.caller.NoUser, "fix=identity")...)
 	}
 	if d.session != "" && !d.caller.Named {
 		dst = append(dst, "\r\nX-Strata-Session: "...)
@@ -93,7 +94,7 @@ func (x *exchange) record(whole bool) {
 	x.d.recorded = true
 	x.said = x.collector.Answer(whole)
 	x.heard = true
-	if x.d.talk.Last < 0 {
+	if x.d.talk.Last < 0 || x.d.caller.Tenant == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), recordLimit)

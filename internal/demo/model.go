@@ -89,21 +89,45 @@ func promptTokens(messages []message) int {
 	return n
 }
 
-// answer takes the sentence of the context that fits the question best.
+// answer takes the sentence of the context that fits the question best. Where
+// none does it names the preferences it was given.
 func answer(messages []message) string {
 	question, block, _ := strings.Cut(messages[len(messages)-1].Content, "\n\n<strata-")
-	_, block, _ = strings.Cut(block, "\n\n") // what the block says of itself
-	best := bestSentence(sentences(block), question)
+	preferences := between(block, "preferences>", "</strata-preferences>")
+	facts := ""
+	if begin, end := strings.Index(block, "<document"), strings.LastIndex(block, "</document>"); begin >= 0 && begin < end {
+		facts = block[begin:end]
+	}
+	best := bestSentence(sentences(facts), question)
+	var kept []string
+	for line := range strings.Lines(preferences) {
+		if statement, ok := strings.CutPrefix(line, "- "); ok {
+			kept = append(kept, strings.TrimSpace(statement))
+		}
+	}
 	chinese := strings.ContainsFunc(question, func(r rune) bool { return unicode.Is(unicode.Han, r) })
 	switch {
 	case best != "" && chinese:
 		return "根据给我的内容：" + best
 	case best != "":
 		return "From what I was given: " + best
+	case len(kept) > 0 && chinese:
+		return "（演示模型没有自己的知识。）我会遵守：" + strings.Join(kept, "；")
+	case len(kept) > 0:
+		return "(The demo model has no knowledge of its own.) I keep to: " + strings.Join(kept, "; ")
 	case chinese:
-		return "（演示模型没有自己的知识，这个问题没有用到任何上下文。）"
+		return "（演示模型没有自己的知识，也没有得到任何内容。）"
 	}
-	return "(The demo model has no knowledge of its own, and was given nothing for this.)"
+	return "(The demo model has no knowledge of its own, and was given nothing.)"
+}
+
+// between is text from its beginning up to end, "" where it begins otherwise.
+func between(text, begin, end string) string {
+	at := strings.Index(text, end)
+	if !strings.HasPrefix(text, begin) || at < 0 {
+		return ""
+	}
+	return text[:at]
 }
 
 // bestSentence weighs each term of the question by how few sentences hold it.
