@@ -196,12 +196,25 @@ func (c *soakClient) post(ctx context.Context, path, contentType string, body io
 		return nil, err
 	}
 	req.Header.Set("Content-Type", contentType)
+	// Some of a few users, in some of their conversations, some nobody.
+	if n := c.rand.IntN(8); n > 0 {
+		req.Header.Set("X-Strata-User", fmt.Sprintf("user-%d", n))
+		if c.rand.IntN(2) == 0 {
+			req.Header.Set("X-Strata-Session", fmt.Sprintf("session-%d", c.rand.IntN(20)))
+		}
+	}
 	return c.http.Do(req)
 }
 
 func (c *soakClient) chat(ctx context.Context, model string, stream bool) (*http.Response, error) {
-	body := fmt.Sprintf(`{"model":%q,"stream":%v,"messages":[{"role":"user","content":"call %d %s"}]}`,
-		model, stream, c.rand.Uint32(), strings.Repeat("more ", c.rand.IntN(2000)))
+	words := fmt.Sprintf("call %d %s", c.rand.Uint32(), strings.Repeat("more ", c.rand.IntN(2000)))
+	switch c.rand.IntN(4) {
+	case 0:
+		words = fmt.Sprintf("Remember: my locker code is %d.", c.rand.IntN(1000))
+	case 1:
+		words = "What is my locker code?"
+	}
+	body := fmt.Sprintf(`{"model":%q,"stream":%v,"messages":[{"role":"user","content":%q}]}`, model, stream, words)
 	return c.post(ctx, "/chat/completions", "application/json", strings.NewReader(body))
 }
 
