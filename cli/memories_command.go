@@ -94,7 +94,7 @@ func (p *program) memoriesAddCommand() *cobra.Command {
 	fields := map[string]*string{}
 	cmd := &cobra.Command{
 		Use: "add STATEMENT", Short: "Add a memory", Args: exactlyOne("one statement, in quotes"),
-		Long: `Add a memory. A preference or an agreement holds in every answer from the next
+		Long: `Add a memory. A preference or an agreement is part of every prompt from the next
 session on; a topic that has one value, such as language, replaces the one before.`,
 		Example: `  strata memories add --user alice --type preference --topic language "以后用中文回答"
   strata memories add --scope workspace --type agreement "Amounts are in EUR without cents"
@@ -298,7 +298,7 @@ func (p *program) printWhy(m shownMemory, replaced *shownMemory, said []evidence
 	line("worth", fmt.Sprintf("%d of 10 by %s: %s", m.Importance, m.Scorer, m.Scores))
 	line("confidence", strconv.FormatFloat(m.Confidence, 'f', 2, 64))
 	if m.Standing {
-		line("standing", "yes, in every answer from the next session on")
+		line("standing", "yes, part of every prompt")
 	}
 	line("created", when(m.CreatedAt))
 	line("updated", when(m.UpdatedAt))

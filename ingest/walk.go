@@ -128,8 +128,7 @@ func (w *walker) file(id, at string, info fs.FileInfo) error {
 	case f.Size == 0:
 		return w.skip(f, "empty")
 	case f.Size > MaxSize:
-		f.Keep = true
-		return w.skip(f, fmt.Sprintf("larger than %d MB", MaxSize>>20))
+		return w.skip(f, fmt.Sprintf(unreadablePrefix+"larger than %d MB", MaxSize>>20))
 	}
 	if other, ok := w.ids[id]; ok {
 		f.Keep = true
@@ -140,7 +139,7 @@ func (w *walker) file(id, at string, info fs.FileInfo) error {
 	case err != nil:
 		return w.skip(f, unreadable(err))
 	case !bytes.HasPrefix(start, []byte("\xFF\xFE")) && !bytes.HasPrefix(start, []byte("\xFE\xFF")) && refuseBinary(start) != nil:
-		return w.skip(f, "binary")
+		return w.skip(f, unreadablePrefix+"binary content")
 	}
 	w.ids[id] = at
 	w.tally.Taken++

@@ -20,6 +20,7 @@ const (
 	ideaVerb    // suggest, recommend, 推荐
 	role        // pretend, act as, 扮演
 	suppose     // what if, 假如
+	keeping     // remember that, from now on, 请记住, 忘掉: a wish about the memory
 	greeting    // hello, 你好
 	smallTalk   // thanks, lol, 晚安
 	persona     // what the assistant is: your name, 你是谁

@@ -34,6 +34,7 @@ var rules = []rule{
 	{name: "give", to: Chat, weight: 1.2, at: opening, in: []cue{giveVerb}},
 	{name: "ideas", to: Chat, weight: 2.5, in: []cue{ideaNoun}},
 	{name: "suggest", to: Chat, weight: 2.5, in: []cue{ideaVerb}},
+	{name: "memory", to: Chat, weight: 4, at: start, in: []cue{keeping}},
 	{name: "role", to: Chat, weight: 3, at: start, in: []cue{role}},
 	{name: "suppose", to: Chat, weight: 2.5, at: start, in: []cue{suppose}, without: []cue{service, staff, legal, consequent}},
 	{name: "given text", to: Chat, weight: 2, in: []cue{given}, without: []cue{sheet}},

@@ -26,6 +26,7 @@ var examples = []struct{ rule, en, zh string }{
 	{"about the assistant", "who made you and are you a robot?", "你是谁"},
 	{"to the assistant", "do you see colours?", "你会飞吗"},
 	{"do you know it", "", "听说过那位画家吗"},
+	{"memory", "Please remember: show amounts in thousands", "请记住：金额都用万元"},
 	{"opinion asked", "do you like rainy days?", "你觉得下雨天怎么样"},
 	{"liking told", "I love long walks", "我喜欢散步"},
 	{"emotion", "so nervous about tomorrow", "明天要上台，好紧张"},
