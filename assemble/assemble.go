@@ -83,6 +83,7 @@ type Result struct {
 	Stable    string   // for the end of the leading system message
 	Volatile  string   // for the end of the last user message
 	StableIDs []string // in their order in Stable
+	Chosen    bool     // the stable block could be chosen, be it empty: it stands for the session
 	Items     []string // in their order in Volatile
 	Context   string   // full, partial, none
 	Reason    string   // no_match, late, ledger, store_unavailable, window, no_user, or ""
@@ -159,6 +160,7 @@ type walk struct {
 
 	stable   []*stores.Memory
 	stableAt int // tokens of stable
+	chosen   bool
 	offers   []offer
 	millis   []layerMillis
 	skipped  []Skipped

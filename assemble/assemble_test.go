@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -207,6 +208,37 @@ func TestNoSearchWithoutNeed(t *testing.T) {
 	}
 }
 
+// TestGroupsHideNearlyAll: hundreds of better passages that the caller may not
+// see, and a deeper search that comes late.
+func TestGroupsHideNearlyAll(t *testing.T) {
+	l := &fakeLedger{groups: map[string]string{}}
+	for i := range 700 {
+		id := fmt.Sprint("p", i)
+		l.passages = append(l.passages, passage(id, "Handbook", "", fmt.Sprintf("parental leave rule of branch number %d", i)))
+		if i > 2 && i < 680 {
+			l.groups[id] = "board"
+		}
+	}
+	a, x := assembler(l)
+	r := a.Assemble(t.Context(), ask("parental leave rule"), planOf(intent.RAG), openingOf(l))
+	if len(r.Items) != 6 || r.Items[2] != "p2" || r.Items[3] != "p680" || !slices.Equal(x.limits, []int{50, 400, 4000}) {
+		t.Errorf("%v %v", r.Items, x.limits)
+	}
+	a, x = assembler(l)
+	searches := 0
+	x.hold = func(ctx context.Context, _ string) error {
+		if searches++; searches == 1 {
+			return nil
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	r = a.Assemble(t.Context(), ask("parental leave rule"), planOf(intent.RAG), openingOf(l))
+	if !slices.Equal(r.Items, []string{"p0", "p1", "p2"}) {
+		t.Errorf("%v, want what the first search found: %v", r.Items, r.Skipped)
+	}
+}
+
 func TestGroupsNeedADeeperSearch(t *testing.T) {
 	l := &fakeLedger{groups: map[string]string{}}
 	for i := range 120 {
@@ -356,6 +388,10 @@ func TestStableBlock(t *testing.T) {
 	}
 	if got := stable(open); !slices.Equal(got, []string{"mem_a", "mem_b", "mem_c"}) {
 		t.Errorf("a new epoch takes all, the oldest first: %v", got)
+	}
+	open.Fixed, open.PinnedGen = true, open.StableGen
+	if r := a.Assemble(t.Context(), ask("hello"), planOf(intent.Chat), open); len(r.StableIDs) > 0 || !r.Chosen {
+		t.Errorf("a session that began without: %v", r.StableIDs)
 	}
 	open.Pinned, open.PinnedGen = []string{"mem_b", "mem_gone", "mem_a"}, 1
 	if got := stable(open); !slices.Equal(got, []string{"mem_b", "mem_a"}) {
@@ -514,3 +550,31 @@ func TestFollowUpAsksTwice(t *testing.T) {
 		t.Errorf("asked %v, given %q", asked, r.Volatile)
 	}
 }
+
+// Only a choice among all that stands may be pinned for the session.
+func TestStableBlockIsChosen(t *testing.T) {
+	l := fullLedger()
+	open := openingOf(l)
+	open.Turn = &stores.OpenTurn{ID: "r0"}
+	cases := map[string]struct {
+		change func(*fakeLedger, *Query, *stores.Opening)
+		want   bool
+	}{
+		"read":        {func(*fakeLedger, *Query, *stores.Opening) {}, true},
+		"no memories": {func(_ *fakeLedger, _ *Query, o *stores.Opening) { o.Memories = 0 }, true},
+		"broken":      {func(l *fakeLedger, _ *Query, _ *stores.Opening) { l.hold = fails }, false},
+		"forgetful":   {func(_ *fakeLedger, q *Query, _ *stores.Opening) { q.Forget = true }, false},
+		"tool loop":   {func(_ *fakeLedger, q *Query, _ *stores.Opening) { q.ToolLoop = true }, false},
+		"no room":     {func(_ *fakeLedger, q *Query, _ *stores.Opening) { q.Room = 10 }, false},
+	}
+	for name, c := range cases {
+		l, q, o := fullLedger(), ask("hello"), open
+		c.change(l, &q, &o)
+		a, _ := assembler(l)
+		if r := a.Assemble(t.Context(), q, planOf(intent.Chat), o); r.Chosen != c.want {
+			t.Errorf("%s: %v, want %v", name, r.Chosen, c.want)
+		}
+	}
+}
+
+func fails(context.Context, string) error { return errors.New("broken") }

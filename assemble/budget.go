@@ -66,6 +66,8 @@ func (w *walk) budget() int {
 func (w *walk) choose() {
 	budget := w.budget()
 	w.standing(min(stableLimit, budget))
+	_, asked := w.layer(policy.LayerMemory)
+	w.chosen = asked && (w.rows != nil || w.open.Memories == 0)
 	for _, p := range w.plan.Layers {
 		if p.Layer == policy.LayerKnowledge {
 			w.offerKnowledge(p) // first: earlier findings are held against it

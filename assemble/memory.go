@@ -27,6 +27,9 @@ const (
 	priorRows  = 20
 	kindBoost  = 1.1  // for the kind of memory that answers this kind of question
 	focusBoost = 0.05 // at most, for memories that are about nothing else
+	// askedShare is the least share of a memory whose topic the question asks
+	// for, in whatever words and language.
+	askedShare = 0.5
 )
 
 // decay is how fast memories fade, per day. Preferences and agreements stay.
@@ -156,7 +159,7 @@ func (w *walk) standing(limit int) {
 	if w.rows == nil {
 		return
 	}
-	if w.open.PinnedGen == w.open.StableGen && len(w.open.Pinned) > 0 {
+	if w.open.Fixed && w.open.PinnedGen == w.open.StableGen {
 		w.pin(w.open.Pinned)
 		return
 	}
@@ -271,10 +274,16 @@ func (w *walk) everything() []ranked {
 // similar ranks the memories that cover enough of the question.
 func (w *walk) similar() []ranked {
 	question := topics(w.questions()[0])
-	if len(question) == 0 {
+	asked := policy.TopicsAsked(w.q.Words)
+	if len(question)+len(asked) == 0 {
 		return nil
 	}
 	share, held := w.rows.cover(question)
+	for i := range w.rows.list {
+		if slices.Contains(asked, w.rows.list[i].Topic) {
+			share[i] = max(share[i], askedShare)
+		}
+	}
 	kind, tastes := kindAsked(w.q.Words), taste[w.plan.Intent]
 	var out []ranked
 	for i := range w.rows.list {

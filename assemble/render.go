@@ -265,7 +265,7 @@ func startsLike(s, tag string) bool {
 
 // finish words what was kept and says what it is.
 func (w *walk) finish() Result {
-	r := Result{Skipped: w.skipped, Tokens: w.stableAt}
+	r := Result{Skipped: w.skipped, Tokens: w.stableAt, Chosen: w.chosen}
 	r.Stable = renderStable(w.stable, w.q.Zone)
 	for _, m := range w.stable {
 		r.StableIDs = append(r.StableIDs, m.ID)

@@ -10,6 +10,12 @@ package chat
 // inserted are the new ranges in body; cutting them out gives Body again.
 // With nothing to insert body is Body itself.
 func (r *Request) Inject(stable, volatile string) (body []byte, inserted []Span) {
+	return r.InjectInto(nil, stable, volatile)
+}
+
+// InjectInto is Inject that writes over buf where there is room enough in it.
+// buf must not be Body's.
+func (r *Request) InjectInto(buf []byte, stable, volatile string) (body []byte, inserted []Span) {
 	last := r.LastUser()
 	if (stable == "" && volatile == "") || last < 0 || !r.takesText(last) {
 		return r.Body, nil
@@ -19,7 +25,10 @@ func (r *Request) Inject(stable, volatile string) (body []byte, inserted []Span)
 		volatile = join(stable, volatile)
 		stable = ""
 	}
-	out := make([]byte, 0, len(r.Body)+len(stable)+len(volatile)+(len(stable)+len(volatile))/8+128)
+	out := buf[:0]
+	if n := len(r.Body) + len(stable) + len(volatile) + (len(stable)+len(volatile))/8 + 128; cap(out) < n {
+		out = make([]byte, 0, n)
+	}
 	from := 0
 	insert := func(i int, text string) {
 		if text == "" {

@@ -310,13 +310,39 @@ func (r *Request) ToolLoop() bool {
 	return tool
 }
 
+// Start returns the decoded text of message i, no more of it than its first n
+// bytes in the body hold; its last character may be broken. Of a list it is
+// the start of the first text.
+func (r *Request) Start(i, n int) string {
+	m := r.Messages[i]
+	var b []byte
+	switch {
+	case m.Kind == String:
+		b = r.Body[m.Content.Start+1 : m.Content.End-1]
+	case m.Kind == Parts && m.parts < m.partsEnd:
+		b = r.parts[m.parts].text.of(r.Body)
+	}
+	end := 0
+	for end < min(n, len(b)) {
+		switch {
+		case b[end] != '\\':
+			end++
+		case b[end+1] == 'u':
+			end += 6
+		default:
+			end += 2
+		}
+	}
+	return unescaped(b[:end])
+}
+
 // Text returns the decoded text of message i; the text parts of a list are
 // joined by a line feed, everything else in it is left out.
 func (r *Request) Text(i int) string {
 	m := r.Messages[i]
 	switch m.Kind {
 	case String:
-		return textOf(unescape(nil, r.Body[m.Content.Start+1:m.Content.End-1]))
+		return unescaped(r.Body[m.Content.Start+1 : m.Content.End-1])
 	case Parts:
 		var text []byte
 		for j, p := range r.parts[m.parts:m.partsEnd] {

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"bytes"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -48,6 +49,14 @@ func unescape(dst, b []byte) []byte {
 		dst = append(dst, c)
 	}
 	return dst
+}
+
+// unescaped is the decoded inside of a checked JSON string.
+func unescaped(b []byte) string {
+	if bytes.IndexByte(b, '\\') < 0 {
+		return textOf(b)
+	}
+	return textOf(unescape(make([]byte, 0, len(b)), b)) // it only gets shorter
 }
 
 // textOf is b as valid UTF-8: stores and embedders refuse anything else. Each

@@ -70,7 +70,7 @@ func (p *program) demo(ctx context.Context, lang string) error {
 	cfg := defaults(p.env.getenv)
 	cfg.Listen, cfg.Admin.Listen, cfg.DataDir = "127.0.0.1:0", "127.0.0.1:0", dir
 	cfg.Upstream.BaseURL = "http://" + ln.Addr().String() + "/v1"
-	s := newServer(&cfg, slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	s := newServer(&cfg, slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelError})))
 	if err := s.start(true); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -229,16 +230,44 @@ func (s *server) publish(f proxy.Finished) {
 	})
 }
 
-// storeMetrics are read when somebody asks for them.
+// metrics are read when somebody asks for them.
 func (b *backends) metrics(registry prometheus.Registerer) {
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "strata_outbox_rows",
-		Help: "Changes of documents that the search index still has to make."}, func() float64 {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		Help: "Changes of documents that the search index still has to make; -1 while the ledger does not say."},
+		bounded(time.Second, b.ledger.OutboxRows)))
+}
+
+// bounded makes a gauge of a count in a store: -1 when it fails or takes
+// longer than limit. A store that hangs may not hear of the context's end, and
+// the figures must come when it hangs above all; so one read is under way at
+// most, and whoever comes meanwhile gets what was read last.
+func bounded(limit time.Duration, count func(context.Context) (int, error)) func() float64 {
+	reading := make(chan struct{}, 1)
+	var last atomic.Int64
+	read := func(done chan<- struct{}) {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
-		n, err := b.ledger.OutboxRows(ctx)
+		n, err := count(ctx)
 		if err != nil {
-			return -1
+			n = -1
 		}
-		return float64(n)
-	}))
+		last.Store(int64(n))
+		<-reading
+		close(done)
+	}
+	return func() float64 {
+		select {
+		case reading <- struct{}{}:
+		default:
+			return float64(last.Load())
+		}
+		done := make(chan struct{})
+		go read(done)
+		select {
+		case <-done:
+		case <-time.After(limit):
+			last.Store(-1)
+		}
+		return float64(last.Load())
+	}
 }

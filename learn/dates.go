@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"strata/internal/prefilter"
 )
 
 // dated is a text whose relative dates were made absolute.
@@ -19,7 +21,7 @@ type dated struct {
 
 // datePattern is one way to name a day, and which day that is.
 type datePattern struct {
-	match *regexp.Regexp
+	match *prefilter.Pattern
 	day   func(m []string, now time.Time) (from time.Time, span int, ok bool) // span: 1 = that day, else spanWeek, …
 }
 
@@ -125,7 +127,7 @@ var datePatterns = []datePattern{
 
 var isoDay = regexp.MustCompile(`\b(20\d\d)-(\d{1,2})-(\d{1,2})\b|(20\d\d)年(\d{1,2})月(\d{1,2})[日号]`)
 
-func rxd(s string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + s) }
+func rxd(s string) *prefilter.Pattern { return datePatternSet.Compile(`(?i)` + s) }
 
 func after(now time.Time, n int, unit string) (time.Time, int, bool) {
 	if n <= 0 {
@@ -210,6 +212,9 @@ func absolute(text string, at time.Time, zone *time.Location) dated {
 		pos = start + len(shown)
 		d.text = d.text[:start] + shown + d.text[end:]
 	}
+	if !strings.Contains(d.text, "20") {
+		return d
+	}
 	for _, m := range isoDay.FindAllStringSubmatch(d.text, -1) {
 		y, _ := strconv.Atoi(m[1] + m[4])
 		mo, _ := strconv.Atoi(m[2] + m[5])
@@ -270,8 +275,12 @@ func (d *dated) see(day, now time.Time, timed bool) {
 // firstDate finds the first relative date of s.
 func firstDate(s string, now time.Time) (start, end int, day time.Time, span int, word string) {
 	start = len(s) + 1
+	hits := datePatternSet.Scan(s)
 	for i := range datePatterns {
 		p := &datePatterns[i]
+		if !p.match.May(&hits) {
+			continue
+		}
 		m := p.match.FindStringSubmatchIndex(s)
 		if m == nil || m[0] > start || m[0] == start && m[1] <= end {
 			continue

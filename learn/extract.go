@@ -1,10 +1,10 @@
 package learn
 
 import (
-	"regexp"
 	"strings"
 	"time"
 
+	"strata/internal/prefilter"
 	"strata/policy"
 	"strata/stores"
 )
@@ -36,33 +36,43 @@ type Refusal struct {
 }
 
 var (
-	rememberEN = rxi(`^(?:ok(?:ay)?,? |hey,? |hi,? |and |also |now |so |but )*(?:please,? |pls )?(?:(?:can|could|would|will) you |i (?:want|need|'d like) you to |you should |just |kindly )?(?:please )?(?:always )?(?:remember|memori[sz]e|note(?: down)?|take note|make a note|jot down|write down|save(?: this| it)?(?: to memory| in memory)?|store(?: this)?(?: in memory)?|keep in mind|bear in mind|don'?t forget|do not forget|never forget|for the record|for future reference|fyi|remind yourself)\b[ ,:]*(?:of )?(?:this|the following)?[ ,:]*(?:that )?[ ,:]*`)
-	rememberZH = regexp.MustCompile(`^(?:好的?[，,]?|嗯[，,]?|那|对了[，,]?|另外[，,]?|还有[，,]?|请|麻烦|麻烦你|请你|请帮我|帮我|帮忙|你|要|一定要|给我|先|可以|能不能|能)*(?:记住|记着|记下来|记下|记一下|记好|记录一下|牢记|谨记|请记得|记得|备注一下|备忘|别忘了?|不要忘了?|不要忘记|别忘记|千万别忘了?|存一下|保存到记忆)(?:了|一点|一件事|这一?点|这件事|这个|以下内容)?[\s，,:：。]*`)
-	rememberBA = regexp.MustCompile(`^(.{4,200}?)[，,。.;；]\s*(?:请|你|麻烦|帮我|要)*(?:记住|记下来|记下|记一下|记着|记好)(?:了|哦|啊|吧|这一?点)*[。.!！]*$|(?i)^(.{6,200}?)[,;.:-]+\s*(?:please |so |and )*(?:remember (?:that|this|it)|keep (?:that|this|it) in mind|don'?t forget(?: that| it| this)?|make a note(?: of (?:that|it|this))?|note (?:that|this|it)(?: down)?)(?: please)?[.!]*$`)
-	politeEN   = rxi(`^(?:please,? )?(?:can|could|would|will) you (?:please )?`)
-	politeZH   = regexp.MustCompile(`^(?:你)?(?:能不能|可不可以|可以|能|能否|可否)`)
-	rememberMe = rxi(`^remember (?:when|the time|how|me|to|us|our|your)\b|^记得(?:小时候|那年|当时|上次|有一次|我吗|吗)|^(?:记得|记住|记下)(?:了)?[吗么]`)
+	rememberEN = gated(`^(?:ok(?:ay)?,? |hey,? |hi,? |and |also |now |so |but )*(?:please,? |pls )?(?:(?:can|could|would|will) you |i (?:want|need|'d like) you to |you should |just |kindly )?(?:please )?(?:always )?(?:remember|memori[sz]e|note(?: down)?|take note|make a note|jot down|write down|save(?: this| it)?(?: to memory| in memory)?|store(?: this)?(?: in memory)?|keep in mind|bear in mind|don'?t forget|do not forget|never forget|for the record|for future reference|fyi|remind yourself)\b[ ,:]*(?:of )?(?:this|the following)?[ ,:]*(?:that )?[ ,:]*`)
+	rememberZH = patterns.Compile(`^(?:好的?[，,]?|嗯[，,]?|那|对了[，,]?|另外[，,]?|还有[，,]?|请|麻烦|麻烦你|请你|请帮我|帮我|帮忙|你|要|一定要|给我|先|可以|能不能|能)*(?:记住|记着|记下来|记下|记一下|记好|记录一下|牢记|谨记|请记得|记得|备注一下|备忘|别忘了?|不要忘了?|不要忘记|别忘记|千万别忘了?|存一下|保存到记忆)(?:了|一点|一件事|这一?点|这件事|这个|以下内容)?[\s，,:：。]*`)
+	rememberBA = patterns.Compile(`^(.{4,200}?)[，,。.;；]\s*(?:请|你|麻烦|帮我|要)*(?:记住|记下来|记下|记一下|记着|记好)(?:了|哦|啊|吧|这一?点)*[。.!！]*$|(?i)^(.{6,200}?)[,;.:-]+\s*(?:please |so |and )*(?:remember (?:that|this|it)|keep (?:that|this|it) in mind|don'?t forget(?: that| it| this)?|make a note(?: of (?:that|it|this))?|note (?:that|this|it)(?: down)?)(?: please)?[.!]*$`)
+	politeEN   = gated(`^(?:please,? )?(?:can|could|would|will) you (?:please )?`)
+	politeZH   = patterns.Compile(`^(?:你)?(?:能不能|可不可以|可以|能|能否|可否)`)
+	rememberMe = gated(`^remember (?:when|the time|how|me|to|us|our|your)\b|^记得(?:小时候|那年|当时|上次|有一次|我吗|吗)|^(?:记得|记住|记下)(?:了)?[吗么]`)
 )
 
 // handed begins a text that the user hands over to be worked on.
-var handed = rxi(`^(?:please,? |can you |could you |now |ok,? )*(?:translate|rewrite|polish|summari[sz]e|fix|proofread|correct|improve|rephrase|paraphrase|edit|explain|analy[sz]e|check|review|shorten|reply to|respond to|classify|extract)\b[^:：.]{0,60}[:：]|^(?:请|帮我|麻烦|把|将|给我|你)*[^:：，。]{0,12}(?:翻译|译成|润色|改写|重写|总结|概括|修改|纠正|校对|扩写|缩写|续写|解释|分析|检查|点评|提取|分类|回复)[^:：。]{0,20}[:：]`)
+var handed = gated(`^(?:please,? |can you |could you |now |ok,? )*(?:translate|rewrite|polish|summari[sz]e|fix|proofread|correct|improve|rephrase|paraphrase|edit|explain|analy[sz]e|check|review|shorten|reply to|respond to|classify|extract)\b[^:：.]{0,60}[:：]|^(?:请|帮我|麻烦|把|将|给我|你)*[^:：，。]{0,12}(?:翻译|译成|润色|改写|重写|总结|概括|修改|纠正|校对|扩写|缩写|续写|解释|分析|检查|点评|提取|分类|回复)[^:：。]{0,20}[:：]`)
 
 // Extract reads what a text of the user's own words says to the memory, by
 // rules for Chinese and English and without a model. at is when it was said and
 // zone where: relative dates become absolute. A question states nothing.
 func Extract(text string, at time.Time, zone *time.Location) Found {
+	return extract(text, at, zone, heard)
+}
+
+// extract is Extract with a way to look at sentences.
+func extract(text string, at time.Time, zone *time.Location, hear func([]string) []*utterance) Found {
 	var f Found
 	own, pasted := ownWords(text)
-	list := sentences(own)
+	list := hear(sentences(own))
 	for _, s := range list {
-		if isOffRecord(s) {
+		if s.cues.offRecord() {
 			return Found{OffRecord: true}
 		}
 	}
 	x := extraction{found: &f, at: at, zone: zone}
 	pending := false // "remember this:" stands alone, what follows is meant
 	for _, s := range list {
-		switch kind, target := forgetAsked(s); kind {
+		if s.silent && !pending {
+			continue
+		} else if s.silent {
+			s = loud(s.text)
+		}
+		switch kind, target := s.cues.forgetAsked(); kind {
 		case forgetCancel:
 			f.Cancel, f.ForgetLast = true, len(f.Candidates)+len(f.Corrections) == 0
 			f.Candidates, f.Corrections = nil, nil
@@ -77,7 +87,7 @@ func Extract(text string, at time.Time, zone *time.Location) Found {
 			f.Forget = append(f.Forget, target)
 			continue
 		}
-		if handed.MatchString(s) { // what follows is a text to work on
+		if s.matches(handed) { // what follows is a text to work on
 			break
 		}
 		rest, explicit := askedToRemember(s)
@@ -89,46 +99,55 @@ func Extract(text string, at time.Time, zone *time.Location) Found {
 		if pasted && !explicit {
 			continue
 		}
-		x.sentence(rest, explicit)
+		if rest != s.text {
+			s = look(rest)
+		}
+		x.sentence(s, explicit)
 	}
 	return f
 }
 
 // askedToRemember cuts a wish to remember off a sentence.
-func askedToRemember(s string) (rest string, explicit bool) {
-	if rememberMe.MatchString(strings.ToLower(s)) {
-		return s, false
+func askedToRemember(s *utterance) (rest string, explicit bool) {
+	text := s.text
+	if rememberMe.May(&s.hits) && rememberMe.MatchString(strings.ToLower(text)) {
+		return text, false
 	}
-	for _, re := range []*regexp.Regexp{rememberZH, rememberEN} {
-		if n := len(re.FindString(s)); n > 0 {
-			rest := s[n:]
-			if re == rememberEN && strings.HasPrefix(rest, "to ") { // a reminder to oneself
-				return s, false
-			}
-			if re == rememberEN {
-				rest = strings.TrimRight(rest, "?")
-			}
-			rest = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(rest), "好吗？"), "可以吗？")
-			return strings.Trim(rest, "，, "), true
+	if n := len(s.find(rememberZH)); n > 0 {
+		return wish(text[n:]), true
+	}
+	if n := len(s.find(rememberEN)); n > 0 {
+		if strings.HasPrefix(text[n:], "to ") { // a reminder to oneself
+			return text, false
 		}
+		return wish(strings.TrimRight(text[n:], "?")), true
 	}
-	if m := rememberBA.FindStringSubmatch(s); m != nil {
+	if m := rememberBA.Submatch(text, &s.hits); m != nil {
 		return m[1] + m[2], true
 	}
-	if bare := politeEN.FindString(s); bare != "" && policy.Lasting(s) {
-		return strings.TrimRight(s[len(bare):], "?"), false
+	if !s.policy().Lasting() {
+		return text, false
 	}
-	if bare := politeZH.FindString(s); bare != "" && policy.Lasting(s) {
-		return strings.TrimRight(s[len(bare):], "吗？?"), false
+	if bare := s.find(politeEN); bare != "" {
+		return strings.TrimRight(text[len(bare):], "?"), false
 	}
-	if policy.Lasting(s) && strings.HasPrefix(s, "以后") {
+	if bare := s.find(politeZH); bare != "" {
+		return strings.TrimRight(text[len(bare):], "吗？?"), false
+	}
+	if strings.HasPrefix(text, "以后") {
 		for _, end := range []string{"可以吗？", "好吗？", "行吗？", "可以吗?", "好吗?", "行吗?", "，好不好？"} {
-			if cut, ok := strings.CutSuffix(s, end); ok {
+			if cut, ok := strings.CutSuffix(text, end); ok {
 				return strings.Trim(cut, "，, "), false
 			}
 		}
 	}
-	return s, false
+	return text, false
+}
+
+// wish is what is to be remembered, without a question for form behind it.
+func wish(s string) string {
+	s = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(s), "好吗？"), "可以吗？")
+	return strings.Trim(s, "，, ")
 }
 
 // extraction works one text off.
@@ -140,12 +159,16 @@ type extraction struct {
 
 // sentence reads one sentence: as a correction, as clauses that each state
 // something, or as a whole.
-func (x *extraction) sentence(s string, explicit bool) {
-	s = strings.TrimSpace(s)
-	if s == "" || policy.Question(s) {
+func (x *extraction) sentence(s *utterance, explicit bool) {
+	if text := strings.TrimSpace(s.text); text == "" {
+		return
+	} else if text != s.text {
+		s = look(text)
+	}
+	if s.policy().Question() {
 		return
 	}
-	reason := policy.NeverStore(s)
+	reason := s.policy().NeverStore()
 	switch reason {
 	case "tool_log", "base64", "document", "draft", "snapshot", "greeting", "acknowledgement", "smalltalk", "secret":
 		if reason == "secret" || !explicit || reason == "base64" || reason == "document" || reason == "tool_log" {
@@ -153,23 +176,20 @@ func (x *extraction) sentence(s string, explicit bool) {
 			return
 		}
 	}
-	if c, ok := correction(s); ok && !explicit {
-		if len(policy.Facts(s)) == 0 {
-			x.found.Corrections = append(x.found.Corrections, c)
-			return
-		}
+	if c, ok := correction(s); ok && !explicit && len(s.policy().Facts()) == 0 {
+		x.found.Corrections = append(x.found.Corrections, c)
+		return
 	}
-	parts := x.parts(s, explicit)
-	for _, p := range parts {
+	for _, p := range x.parts(s, explicit) {
 		x.take(p, explicit)
 	}
 }
 
 // refuseIfStated notes a refusal where a rule would have made a memory of the
 // sentence: what nobody would have kept is not worth a note.
-func (x *extraction) refuseIfStated(s, reason string, explicit bool) {
-	if explicit || reason == "secret" || len(policy.Facts(s)) > 0 || matchRule(s) != nil {
-		x.refuse(s, reason, stores.Scores{})
+func (x *extraction) refuseIfStated(s *utterance, reason string, explicit bool) {
+	if explicit || reason == "secret" || len(s.policy().Facts()) > 0 || s.matchRule() != nil {
+		x.refuse(s.text, reason, stores.Scores{})
 	}
 }
 
@@ -183,7 +203,7 @@ func (x *extraction) refuse(text, reason string, scores stores.Scores) {
 
 // part is what one or more neighbouring clauses state together.
 type part struct {
-	text  string
+	*utterance
 	facts []policy.Fact
 	rule  *rule
 }
@@ -191,70 +211,92 @@ type part struct {
 // parts groups the clauses of a sentence: each that states something by itself
 // begins a part, the others belong to the part before (or after) them; what
 // must not be kept is left out.
-func (x *extraction) parts(s string, explicit bool) []part {
-	var out []part
-	lead := ""
-	glue := ", "
-	if chinese(s) {
-		glue = "，"
-	}
-	dropped := false
+func (x *extraction) parts(s *utterance, explicit bool) []part {
 	if r := wholeRule(s); r != nil {
-		return []part{{text: s, rule: r}}
+		return []part{{utterance: s, rule: r}}
+	}
+	g := grouping{explicit: explicit, glue: ", "}
+	if chinese(s.text) {
+		g.glue = "，"
 	}
 	speaks := false
-	for _, c := range clauses(s) {
-		if c, speaks = withSubject(c, speaks); c == "" {
-			continue
+	for _, text := range clauses(s.text) {
+		c := s
+		if text != s.text {
+			c = look(text)
 		}
-		facts, r := policy.Facts(c), matchRule(c)
-		if reason := policy.NeverStore(c); reason != "" && !explicit && len(facts) == 0 && !(reason == "one_off" && general(r)) {
-			dropped = true
-			continue
-		}
-		if len(facts) == 0 && r == nil || len(out) > 0 && len(facts) == 1 && r == nil && len(out[len(out)-1].facts) == 1 && out[len(out)-1].facts[0].Topic == facts[0].Topic {
-			if n := len(out); n > 0 {
-				out[n-1].text += glue + c
-			} else if lead != "" {
-				lead += glue + c
-			} else {
-				lead = c
-			}
-			continue
-		}
-		text := c
-		if lead != "" {
-			text, lead = lead+glue+c, ""
-		}
-		out = append(out, part{text: text, facts: facts, rule: r})
+		c, speaks = withSubject(c, speaks)
+		g.add(c)
 	}
-	whole := matchRule(s)
-	if len(out) == 0 {
-		p := part{text: s, rule: whole}
-		if dropped {
-			p.text = lead
-		}
-		if p.text == "" {
+	whole := s.matchRule()
+	if len(g.out) == 0 {
+		p := part{utterance: s, rule: whole}
+		if g.dropped && g.lead == "" {
 			return nil
+		} else if g.dropped {
+			p.utterance = look(g.lead)
 		}
 		return []part{p}
 	}
-	if whole != nil && whole.whole && !dropped && allFree(out) {
-		return []part{{text: s, rule: whole, facts: out[0].facts}}
+	if whole != nil && whole.whole && !g.dropped && allFree(g.out) {
+		return []part{{utterance: s, rule: whole, facts: g.out[0].facts}}
 	}
-	refresh(out)
-	return out
+	refresh(g.out)
+	return g.out
+}
+
+// grouping puts clauses together to parts.
+type grouping struct {
+	explicit bool
+	glue     string
+
+	out     []part
+	lead    string // clauses that wait for one that states something
+	dropped bool   // some clause must not be kept
+}
+
+func (g *grouping) add(c *utterance) {
+	facts, r := c.policy().Facts(), c.matchRule()
+	if len(facts) == 0 && !g.explicit {
+		if reason := c.policy().NeverStore(); reason != "" && !(reason == "one_off" && general(r)) {
+			g.dropped = true
+			return
+		}
+	}
+	if len(facts) == 0 && r == nil || g.again(facts, r) {
+		if n := len(g.out); n > 0 {
+			g.out[n-1].utterance = look(g.out[n-1].text + g.glue + c.text)
+		} else if g.lead != "" {
+			g.lead += g.glue + c.text
+		} else {
+			g.lead = c.text
+		}
+		return
+	}
+	if g.lead != "" {
+		c, g.lead = look(g.lead+g.glue+c.text), ""
+	}
+	g.out = append(g.out, part{utterance: c, facts: facts, rule: r})
+}
+
+// again tells of a clause that says more of the fact before it.
+func (g *grouping) again(facts []policy.Fact, r *rule) bool {
+	if len(g.out) == 0 || r != nil || len(facts) != 1 {
+		return false
+	}
+	last := g.out[len(g.out)-1].facts
+	return len(last) == 1 && last[0].Topic == facts[0].Topic
 }
 
 // wholeRule is the rule that reads a sentence as one statement, although it
 // has commas.
-func wholeRule(s string) *rule {
-	r := matchRule(s)
-	if r == nil || !r.whole || len(policy.Facts(s)) > 0 {
+func wholeRule(s *utterance) *rule {
+	r := s.matchRule()
+	if r == nil || !r.whole || len(s.policy().Facts()) > 0 {
 		return nil
 	}
-	loc := r.match.FindStringIndex(s)
-	if loc[1]-loc[0] > len(s)/2 || policy.NeverStore(s) == "" && !strings.ContainsAny(s, "，,") {
+	loc := r.match.Index(s.text, &s.hits)
+	if loc[1]-loc[0] > len(s.text)/2 || s.policy().NeverStore() == "" && !strings.ContainsAny(s.text, "，,") {
 		return r
 	}
 	return nil
@@ -268,26 +310,27 @@ func refresh(parts []part) {
 		if len(p.facts) != 1 {
 			continue
 		}
-		if again := policy.Facts(p.text); len(again) == 1 && again[0].Topic == p.facts[0].Topic {
+		if again := p.policy().Facts(); len(again) == 1 && again[0].Topic == p.facts[0].Topic {
 			p.facts = again
 		}
 	}
 }
 
 // noSubject is a clause whose subject, the user, stands in a clause before it.
-var noSubject = regexp.MustCompile(`^(?:而且|并且|同时|另外)?(?:也|还|现在|目前|平时|一直|很|非常|最|都)*(?:住在|来自|喜欢|讨厌|不喜欢|习惯|不吃|不喝|对[^,，。]{1,10}过敏|负责|养了|打算|计划|在[^,，。]{2,12}(?:工作|上班|读书|当))`)
+var noSubject = patterns.Compile(`^(?:而且|并且|同时|另外)?(?:也|还|现在|目前|平时|一直|很|非常|最|都)*(?:住在|来自|喜欢|讨厌|不喜欢|习惯|不吃|不喝|对[^,，。]{1,10}过敏|负责|养了|打算|计划|在[^,，。]{2,12}(?:工作|上班|读书|当))`)
 
 // withSubject gives a Chinese clause the subject that it leaves out after one
 // of the user's.
-func withSubject(c string, speaks bool) (string, bool) {
-	if strings.HasPrefix(c, "我") {
-		return c, !strings.HasPrefix(c, "我们")
+func withSubject(c *utterance, speaks bool) (*utterance, bool) {
+	if strings.HasPrefix(c.text, "我") {
+		return c, !strings.HasPrefix(c.text, "我们")
 	}
-	if speaks && noSubject.MatchString(c) {
+	if speaks && c.matches(noSubject) {
+		text := c.text
 		for _, w := range []string{"而且", "并且", "同时", "另外"} {
-			c = strings.TrimPrefix(c, w)
+			text = strings.TrimPrefix(text, w)
 		}
-		return "我" + c, true
+		return look("我" + text), true
 	}
 	return c, speaks
 }
@@ -310,6 +353,9 @@ func allFree(parts []part) bool {
 
 // take makes candidates of a part and judges them.
 func (x *extraction) take(p part, explicit bool) {
+	if len(p.facts) == 0 && p.rule == nil && !explicit && !p.matches(appointment) && !directed(p.utterance) {
+		return
+	}
 	zh := chinese(p.text)
 	base := policy.Candidate{Kind: "semantic", Scope: stores.UserScope, Evidence: p.text, Explicit: explicit, Said: x.at, Confidence: 0.8}
 	if explicit {
@@ -321,24 +367,24 @@ func (x *extraction) take(p part, explicit bool) {
 		for _, f := range p.facts {
 			c := base
 			c.Type, c.Topic, c.Value, c.Summary = stores.Preference, f.Topic, f.Value, sentenceOf(f, zh)
-			x.judge(c)
+			x.judge(c, p.policy())
 		}
 		return
 	case len(p.facts) == 1:
 		base.Type, base.Topic, base.Value, base.Summary = stores.Preference, p.facts[0].Topic, p.facts[0].Value, when.text
-		if orderHead.MatchString(p.text) {
+		if p.matches(orderHead) {
 			base.Summary = sentenceOf(p.facts[0], zh)
 		}
 		if d := absolute(base.Value, x.at, x.zone); !d.last.IsZero() {
 			base.Value = d.text
 		}
-		if m := insteadOf.FindStringSubmatch(p.text); m != nil {
+		if m := insteadOf.Submatch(p.text, &p.hits); m != nil {
 			base.Replaces = strings.TrimSpace(m[1] + m[2])
 		}
 		if p.rule != nil && (p.rule.topic == "agreement" || p.rule.topic == "conclusion") {
 			base.Type = p.rule.kind
 		}
-		x.judge(base)
+		x.judge(base, p.policy())
 		return
 	}
 	x.takeSet(p, base, when)
@@ -349,11 +395,11 @@ func (x *extraction) take(p part, explicit bool) {
 func (x *extraction) takeSet(p part, c policy.Candidate, when dated) {
 	c.Summary, c.Value = when.text, when.text
 	switch {
-	case when.future && (appointment.MatchString(p.text) || c.Explicit && p.rule == nil) && (p.rule == nil || p.rule.kind != stores.Agreement):
+	case when.future && (p.matches(appointment) || c.Explicit && p.rule == nil) && (p.rule == nil || p.rule.kind != stores.Agreement):
 		c.Type, c.Topic, c.Kind, c.ExpiresAt = stores.Goal, "appointment", "episodic", when.last.AddDate(0, 0, keepPast)
 	case p.rule != nil:
 		c.Type, c.Topic = p.rule.kind, p.rule.topic
-		if v := ruleValue(p.rule, p.text); v != "" && valued(p.rule.topic) {
+		if v := ruleValue(p.rule, p.utterance); v != "" && valued(p.rule.topic) {
 			c.Value = v
 		}
 		if c.Type == stores.Goal && when.future {
@@ -365,7 +411,7 @@ func (x *extraction) takeSet(p part, c policy.Candidate, when dated) {
 		case "event":
 			c.Kind = "episodic"
 		}
-	case directed(p.text):
+	case directed(p.utterance):
 		c.Type, c.Topic, c.Kind = stores.Preference, "instruction", "procedural"
 	case c.Explicit:
 		c.Type, c.Topic = stores.Conclusion, "note"
@@ -375,24 +421,24 @@ func (x *extraction) takeSet(p part, c policy.Candidate, when dated) {
 	default:
 		return
 	}
-	if onlyNow.MatchString(p.text) && !c.Explicit {
+	if p.matches(onlyNow) && !c.Explicit {
 		x.refuse(p.text, "one_off", stores.Scores{})
 		return
 	}
-	x.judge(c)
+	x.judge(c, p.policy())
 }
 
 // orderHead begins an order that sets a value: it is stated as the value.
-var orderHead = rxi(`^(?:please |can you |could you )*(?:change|update|set|switch|move)\b|^(?:请|帮我|麻烦)*(?:把|将)`)
+var orderHead = gated(`^(?:please |can you |could you )*(?:change|update|set|switch|move)\b|^(?:请|帮我|麻烦)*(?:把|将)`)
 
 // keepPast is how many days a dated plan stays after its day.
 const keepPast = 30
 
 // insteadOf finds the old value in "not A, (but) B" and "不是A，是B".
-var insteadOf = rxi(`不是\s*([^,，。]{1,24}?)\s*[,，]\s*(?:而)?(?:是|在|改)|,? not (?:in |at |on )?([^,;.!?]{1,30}?)(?:[,;.!?]|$)`)
+var insteadOf = gated(`不是\s*([^,，。]{1,24}?)\s*[,，]\s*(?:而)?(?:是|在|改)|,? not (?:in |at |on )?([^,;.!?]{1,30}?)(?:[,;.!?]|$)`)
 
-func directed(s string) bool {
-	return (directiveEN.MatchString(s) || directiveZH.MatchString(s)) && !narrative.MatchString(s)
+func directed(s *utterance) bool {
+	return (s.matches(directiveEN) || s.matches(directiveZH)) && !s.matches(narrative)
 }
 
 // valued tells which sets go by the thing they name, so that "I like tea" and
@@ -405,10 +451,10 @@ func valued(topic string) bool {
 	return false
 }
 
-func ruleValue(r *rule, s string) string {
-	m := r.match.FindStringSubmatch(s)
-	for i, name := range r.match.SubexpNames() {
-		if i < len(m) && strings.HasPrefix(name, "v") && m[i] != "" {
+func ruleValue(r *rule, s *utterance) string {
+	m, names := r.match.Find(s.text, &s.hits)
+	for i := range m {
+		if strings.HasPrefix(names[i], "v") && m[i] != "" {
 			return strings.TrimSpace(m[i])
 		}
 	}
@@ -417,9 +463,9 @@ func ruleValue(r *rule, s string) string {
 
 // judge scores a candidate, redacts what is personal in it, and keeps it or
 // notes why not.
-func (x *extraction) judge(c policy.Candidate) {
-	c.Scores = policy.Score(c)
-	ok, reason := policy.Judge(c)
+func (x *extraction) judge(c policy.Candidate, evidence *policy.Reading) {
+	c.Scores = evidence.Score(c)
+	ok, reason := evidence.Judge(c)
 	if !ok && reason == "personal_data" && c.Explicit {
 		c.Summary, _ = policy.Redact(c.Summary)
 		c.Value, _ = policy.Redact(c.Value)
@@ -442,25 +488,25 @@ func (x *extraction) judge(c policy.Candidate) {
 const maxSummary = 600
 
 var corrections = []struct {
-	match             *regexp.Regexp
+	match             *prefilter.Pattern
 	old, new, subject int // groups
 }{
-	{regexp.MustCompile(`^(?:不对?[，,。!！]?|错了[，,]?|更正(?:一下)?[，,:：]?|其实|应该)*不是\s*([^,，。]{1,24}?)\s*[,，]?\s*(?:而?是|应该是|改成)\s*([^,，。!！?？]{1,40})[。.!！]*$`), 1, 2, 0},
-	{regexp.MustCompile(`^(?:是)?\s*([^,，。]{1,24}?)[,，]\s*不是\s*([^,，。!！?？]{1,24})[。.!！]*$`), 2, 1, 0},
-	{regexp.MustCompile(`^(?:不对|不是|错了|我说错了|更正(?:一下)?|纠正(?:一下)?|哦不|说错了)[，,:：。\s]*(?:应该|其实)?(?:是|改成|改为)\s*([^,，。!！?？]{1,40})[。.!！]*$`), 0, 1, 0},
-	{regexp.MustCompile(`^(?:其实|实际上|准确地?说|应该)(?:应该)?是\s*([^,，。!！?？]{1,40})[。.!！]*$`), 0, 1, 0},
-	{regexp.MustCompile(`^(?:请|帮我|以后)*(?:把|将)?([^,，。]{2,24}?)(?:的[^,，。]{0,4})?(?:改成|改为|改到|换成|更新为|调整为|推迟到|提前到)了?\s*([^,，。!！?？]{1,40})[。.!！]*$`), 0, 2, 1},
-	{rxi(`^(?:no|nope|sorry|wait|oops|correction|actually|my mistake|wrong)[,.:!]?(?: no,?| sorry,?| wait,?| actually,?)? ?(?:it'?s|it is|that'?s|i meant|i mean|it should be|should be|make (?:that|it)|that should be) (?:actually )?([^,;.!?]{1,60}?)(?:,? (?:and )?not ([^,;.!?]{1,40}))?[.!]*$`), 2, 1, 0},
-	{rxi(`^(?:no,? )?(?:it'?s|it is|that'?s) (?:actually )?([^,;.!?]{1,60}?),? (?:and )?not ([^,;.!?]{1,40})[.!]*$`), 2, 1, 0},
-	{rxi(`^(?:no,? )?(?:it'?s )?not ([^,;.!?]{1,40}?)[,;]? (?:but|it'?s|it is|rather) ([^,;.!?]{1,60})[.!]*$`), 1, 2, 0},
-	{rxi(`^(?:please )?(?:change|update|switch|move|set) (?:the |my |our )?([^,;.!?]{3,50}?) to ([^,;!?]{1,60}?)[.!]*$`), 0, 2, 1},
+	{patterns.Compile(`^(?:不对?[，,。!！]?|错了[，,]?|更正(?:一下)?[，,:：]?|其实|应该)*不是\s*([^,，。]{1,24}?)\s*[,，]?\s*(?:而?是|应该是|改成)\s*([^,，。!！?？]{1,40})[。.!！]*$`), 1, 2, 0},
+	{patterns.Compile(`^(?:是)?\s*([^,，。]{1,24}?)[,，]\s*不是\s*([^,，。!！?？]{1,24})[。.!！]*$`), 2, 1, 0},
+	{patterns.Compile(`^(?:不对|不是|错了|我说错了|更正(?:一下)?|纠正(?:一下)?|哦不|说错了)[，,:：。\s]*(?:应该|其实)?(?:是|改成|改为)\s*([^,，。!！?？]{1,40})[。.!！]*$`), 0, 1, 0},
+	{patterns.Compile(`^(?:其实|实际上|准确地?说|应该)(?:应该)?是\s*([^,，。!！?？]{1,40})[。.!！]*$`), 0, 1, 0},
+	{patterns.Compile(`^(?:请|帮我|以后)*(?:把|将)?([^,，。]{2,24}?)(?:的[^,，。]{0,4})?(?:改成|改为|改到|换成|更新为|调整为|推迟到|提前到)了?\s*([^,，。!！?？]{1,40})[。.!！]*$`), 0, 2, 1},
+	{gated(`^(?:no|nope|sorry|wait|oops|correction|actually|my mistake|wrong)[,.:!]?(?: no,?| sorry,?| wait,?| actually,?)? ?(?:it'?s|it is|that'?s|i meant|i mean|it should be|should be|make (?:that|it)|that should be) (?:actually )?([^,;.!?]{1,60}?)(?:,? (?:and )?not ([^,;.!?]{1,40}))?[.!]*$`), 2, 1, 0},
+	{gated(`^(?:no,? )?(?:it'?s|it is|that'?s) (?:actually )?([^,;.!?]{1,60}?),? (?:and )?not ([^,;.!?]{1,40})[.!]*$`), 2, 1, 0},
+	{gated(`^(?:no,? )?(?:it'?s )?not ([^,;.!?]{1,40}?)[,;]? (?:but|it'?s|it is|rather) ([^,;.!?]{1,60})[.!]*$`), 1, 2, 0},
+	{gated(`^(?:please )?(?:change|update|switch|move|set) (?:the |my |our )?([^,;.!?]{3,50}?) to ([^,;!?]{1,60}?)[.!]*$`), 0, 2, 1},
 }
 
 // correction reads a sentence that puts something right.
-func correction(s string) (Correction, bool) {
+func correction(s *utterance) (Correction, bool) {
 	for i := range corrections {
 		c := &corrections[i]
-		m := c.match.FindStringSubmatch(s)
+		m := c.match.Submatch(s.text, &s.hits)
 		if m == nil {
 			continue
 		}
@@ -470,7 +516,7 @@ func correction(s string) (Correction, bool) {
 			}
 			return strings.TrimSpace(m[g])
 		}
-		return Correction{Old: get(c.old), New: get(c.new), Subject: get(c.subject), Text: s}, true
+		return Correction{Old: get(c.old), New: get(c.new), Subject: get(c.subject), Text: s.text}, true
 	}
 	return Correction{}, false
 }

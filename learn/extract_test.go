@@ -133,23 +133,3 @@ func FuzzExtract(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkCues(b *testing.B) {
-	for name, s := range map[string]string{
-		"plain": "Please explain how a B-tree splits a full node and why the height stays balanced, with a small example in Go.",
-		"han":   "请解释一下B树在节点满了之后怎么分裂，为什么高度能保持平衡，最好给一个Go的小例子。",
-		"cue":   "请把我的储物柜号忘掉",
-	} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				Cues(s)
-			}
-		})
-	}
-}
-
-func BenchmarkExtract(b *testing.B) {
-	for b.Loop() {
-		Extract("My office is in building 3. I'm allergic to peanuts, so keep that in mind. 以后一概用中文答复。", said, shanghai)
-	}
-}

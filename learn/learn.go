@@ -94,6 +94,7 @@ func (l *Learner) Notify() {
 // Run works until ctx ends: when notified, and now and then by itself. What
 // fails stays in the ledger and is tried again, with growing pauses.
 func (l *Learner) Run(ctx context.Context) {
+	warm()
 	pause := firstPause
 	for ctx.Err() == nil {
 		err := l.work(ctx)
@@ -162,9 +163,20 @@ func begun(w stores.Work) time.Time {
 	return w.Exchanges[0].At
 }
 
-// session learns from the exchanges of one lease, in their order: a lesson for
-// each that says something, with those before it that say nothing.
+// session learns from the exchanges of one lease. When some were deleted or
+// tried again meanwhile, the ledger hands out anew what is left of them.
 func (l *Learner) session(ctx context.Context, w stores.Work) error {
+	err := l.lessons(ctx, w)
+	if errors.Is(err, stores.ErrConflict) {
+		l.c.Logger.Debug("a session changed while it was learned from", "error", err)
+		return nil
+	}
+	return err
+}
+
+// lessons goes through exchanges in their order: a lesson for each that says
+// something, with those before it that say nothing.
+func (l *Learner) lessons(ctx context.Context, w stores.Work) error {
 	var quiet []stores.Redaction
 	for i := range w.Exchanges {
 		e := &w.Exchanges[i]

@@ -3,6 +3,7 @@ package learn_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"strata/learn"
 	"strata/stores"
+	"strata/stores/ledger"
 )
 
 func exchange(id, asked string, at time.Time) stores.Exchange {
@@ -75,6 +77,51 @@ func TestConflictIsDecidedAgain(t *testing.T) {
 	if len(f.memories) != 1 || len(f.memories[0].Sources) != 1 {
 		t.Errorf("%+v", f.memories)
 	}
+}
+
+// A session that is deleted while it is learned from holds up nobody: not the
+// other sessions, nor what is said in it afterwards.
+func TestDeletedWhileLearned(t *testing.T) {
+	l, err := ledger.New(t.Context(), ledger.Config{Path: filepath.Join(t.TempDir(), "ledger.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	say := func(id, session, words string) {
+		e := exchange(id, words, time.Now())
+		e.Scope.Session = session
+		if err := l.Record(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say("x1", "S1", "My employee id is A-1007.")
+	say("x2", "S2", "My office is in building 3.")
+	during := &deletesFirst{Ledger: l, session: "S1", then: func() { say("x3", "S1", "I live in Chengdu.") }}
+	if n, err := learn.New(learn.Config{Ledger: during}).Flush(t.Context()); n != 0 || err != nil {
+		t.Fatalf("%d pending, %v", n, err)
+	}
+	list, _, err := l.UserMemories(t.Context(), stores.Scope{Tenant: "T1", User: "U1"})
+	if err != nil || summaries(list) != "The user's office is in building 3 | The user lives in Chengdu" {
+		t.Errorf("%q, %v", summaries(list), err)
+	}
+}
+
+// deletesFirst deletes a session before its first lesson is written.
+type deletesFirst struct {
+	*ledger.Ledger
+	session string
+	then    func()
+}
+
+func (d *deletesFirst) Learn(ctx context.Context, lesson stores.Lesson) error {
+	if lesson.Scope.Session == d.session {
+		d.session = ""
+		if err := d.DeleteSession(ctx, lesson.Scope.Tenant, lesson.Scope.User, lesson.Scope.Session); err != nil {
+			return err
+		}
+		d.then()
+	}
+	return d.Ledger.Learn(ctx, lesson)
 }
 
 func TestFlushStopsWithItsContext(t *testing.T) {

@@ -1,7 +1,6 @@
 package learn
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,13 +13,83 @@ const (
 	edge     = 500
 )
 
-var fenced = regexp.MustCompile("(?s)```.*?(```|$)|<(think|context|memory|document|tool_call)\\b[^>]*>.*?(</\\w+>|$)")
+// fenceTags are elements that hold what nobody said.
+var fenceTags = []string{"think", "context", "memory", "document", "tool_call"}
+
+// fenceAt returns where the fenced code or the element that begins at i ends:
+// behind its closing mark, or with the text. 0: nothing begins there. No tag
+// ends behind lastTag.
+func fenceAt(text string, i, lastTag int) int {
+	const mark = "```"
+	if strings.HasPrefix(text[i:], mark) {
+		if n := strings.Index(text[i+len(mark):], mark); n >= 0 {
+			return i + n + 2*len(mark)
+		}
+		return len(text)
+	}
+	if text[i] != '<' || i > lastTag {
+		return 0
+	}
+	for _, tag := range fenceTags {
+		rest, ok := strings.CutPrefix(text[i+1:], tag)
+		if !ok || rest != "" && wordByte(rest[0]) {
+			continue
+		}
+		return closedAt(text, len(text)-len(rest)+strings.IndexByte(rest, '>')+1)
+	}
+	return 0
+}
+
+// closedAt returns where the first closing tag at or behind i ends.
+func closedAt(text string, i int) int {
+	for {
+		n := strings.Index(text[i:], "</")
+		if n < 0 {
+			return len(text)
+		}
+		from := i + n + 2
+		end := from
+		for end < len(text) && wordByte(text[end]) {
+			end++
+		}
+		if end > from && end < len(text) && text[end] == '>' {
+			return end + 1
+		}
+		i = from
+	}
+}
+
+// withoutFences puts a line's end in place of everything that is fenced.
+func withoutFences(text string) string {
+	var b strings.Builder
+	last, lastTag := 0, strings.LastIndexByte(text, '>')
+	for i := 0; i < len(text); {
+		n := strings.IndexAny(text[i:], "`<")
+		if n < 0 {
+			break
+		}
+		i += n
+		end := fenceAt(text, i, lastTag)
+		if end == 0 {
+			i++
+			continue
+		}
+		b.WriteString(text[last:i])
+		b.WriteByte('\n')
+		i, last = end, end
+	}
+	if last == 0 {
+		return text
+	}
+	b.WriteString(text[last:])
+	return b.String()
+}
 
 // ownWords cuts out what stands in a message but was not said: fenced code,
 // quoted lines, and of a pasted text all but its edges.
 func ownWords(text string) (own string, pasted bool) {
 	if strings.Contains(text, "```") || strings.Contains(text, "<") {
-		text = fenced.ReplaceAllString(text, "\n")
+		text = withoutFences(text)
 	}
 	if strings.HasPrefix(text, ">") || strings.Contains(text, "\n>") {
 		lines := strings.Split(text, "\n")
@@ -102,7 +171,83 @@ func dotEnds(text string, start, i int) bool {
 	return len(word) != 1 || !unicode.IsUpper(rune(word[0])) || word == "I"
 }
 
-var joinEN = regexp.MustCompile(`(?i)(,\s+|;\s*|\s+-+\s+|\s*—\s*)|\s+(?:and|but)\s+(?:(?:also|then)\s+)?(?:i|i'm|i've|we|my|our|the user)\b`)
+// join is where clauses are joined: by a comma, a semicolon or a dash, or by
+// "and I …", "but we …".
+type join struct {
+	from, to int
+	word     bool // and, but
+}
+
+// nextJoin finds the first join of s at or behind from.
+func nextJoin(s string, from int) (join, bool) {
+	for i := from; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == ',':
+			if end := pastBlank(s, i+1); end > i+1 {
+				return join{from: i, to: end}, true
+			}
+		case c == ';':
+			return join{from: i, to: pastBlank(s, i+1)}, true
+		case strings.HasPrefix(s[i:], "—"):
+			return join{from: i, to: pastBlank(s, i+len("—"))}, true
+		case blank(c):
+			end := pastBlank(s, i)
+			if strings.HasPrefix(s[end:], "—") {
+				return join{from: i, to: pastBlank(s, end+len("—"))}, true
+			}
+			dashes := end
+			for dashes < len(s) && s[dashes] == '-' {
+				dashes++
+			}
+			if to := pastBlank(s, dashes); dashes > end && to > dashes {
+				return join{from: i, to: to}, true
+			}
+			if to := joinWord(s, end); to > 0 {
+				return join{i, to, true}, true
+			}
+			i = end - 1
+		}
+	}
+	return join{}, false
+}
+
+// joinWord returns where the subject behind "and" or "but" at i ends, 0 when
+// there is none.
+func joinWord(s string, i int) int {
+	word := func(i int, w string) int {
+		if len(s)-i >= len(w) && strings.EqualFold(s[i:i+len(w)], w) {
+			return i + len(w)
+		}
+		return 0
+	}
+	end := max(word(i, "and"), word(i, "but"))
+	if end == 0 || pastBlank(s, end) == end {
+		return 0
+	}
+	i = pastBlank(s, end)
+	if end := max(word(i, "also"), word(i, "then")); end > 0 && pastBlank(s, end) > end {
+		i = pastBlank(s, end)
+	}
+	for _, w := range [...]string{"i", "we", "my", "our", "the user"} {
+		if end := word(i, w); end > 0 && (end == len(s) || !wordByte(s[end])) {
+			return end
+		}
+	}
+	return 0
+}
+
+func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r' }
+
+func pastBlank(s string, i int) int {
+	for i < len(s) && blank(s[i]) {
+		i++
+	}
+	return i
+}
+
+func wordByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
+}
 
 // clauses cuts a sentence at its commas, and in English before "and I …". The
 // joining word goes, the subject stays.
@@ -115,14 +260,12 @@ func clauses(sentence string) []string {
 	}
 	for _, part := range strings.FieldsFunc(sentence, func(r rune) bool { return r == '，' || r == '；' }) {
 		last := 0
-		for _, m := range joinEN.FindAllStringSubmatchIndex(part, -1) {
-			if m[2] >= 0 { // a comma, but not within a number or a name's list
-				add(part[last:m[0]])
-				last = m[1]
+		for j, ok := nextJoin(part, 0); ok; j, ok = nextJoin(part, j.to) {
+			add(part[last:j.from])
+			if last = j.to; !j.word {
 				continue
 			}
-			add(part[last:m[0]])
-			last = m[0] + strings.IndexFunc(part[m[0]:], func(r rune) bool { return !unicode.IsSpace(r) })
+			last = pastBlank(part, j.from)
 			for _, w := range []string{"and ", "but ", "also ", "then "} {
 				if len(part) >= last+len(w) && strings.EqualFold(part[last:last+len(w)], w) {
 					last += len(w)

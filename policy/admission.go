@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"regexp"
 	"strings"
 	"time"
 
@@ -34,12 +33,23 @@ const bar = 6
 // of reuse, irrecoverable and impact, the bar of 6 in 10, and two of cheap to
 // rebuild, harmless to drop, sensitive.
 func Judge(c Candidate) (ok bool, reason string) {
-	text := c.Evidence
-	if text == "" {
-		text = c.Summary
+	r := Read(basis(c))
+	return r.Judge(c)
+}
+
+// basis is the words by which a candidate is judged.
+func basis(c Candidate) string {
+	if c.Evidence != "" {
+		return c.Evidence
 	}
-	if r := NeverStore(text); r != "" && !overruled(c, r) {
-		return false, r
+	return c.Summary
+}
+
+// Judge is Judge of a candidate whose evidence (or, without any, summary) was
+// read before.
+func (r *Reading) Judge(c Candidate) (ok bool, reason string) {
+	if never := r.NeverStore(); never != "" && !overruled(c, never) {
+		return false, never
 	}
 	if !dense(c.Summary) && !SingleValued(c.Topic) {
 		return false, "thin"
@@ -84,19 +94,29 @@ func overruled(c Candidate, reason string) bool {
 	return c.Explicit
 }
 
-var sensitiveWords = regexp.MustCompile(`(?i)\[redacted:|\b(hiv|psychiatric|criminal record|passport|sexual orientation|religion|political party)\b|犯罪记录|前科|性取向|宗教信仰|政治面貌|艾滋|精神病|护照`)
+var sensitiveWords = closer.Compile(`(?i)\[redacted:|\b(hiv|psychiatric|criminal record|passport|sexual orientation|religion|political party)\b|犯罪记录|前科|性取向|宗教信仰|政治面貌|艾滋|精神病|护照`)
 
-func sensitive(s string) bool { return sensitiveWords.MatchString(s) }
+func sensitive(s string) bool {
+	hits := closer.Scan(s)
+	return sensitiveWords.Match(s, &hits)
+}
 
 var (
-	passing = regexp.MustCompile(`(?i)\b(today|tonight|right now|this time|just this once|for this one|for now|temporarily|at the moment|this afternoon|this morning)\b|今天|今晚|这次|这一次|暂时|临时|刚才|先这样|此刻|目前先`)
-	hedged  = regexp.MustCompile(`(?i)\b(maybe|perhaps|possibly|probably|i guess|not sure|might|could be|i think)\b|可能|也许|大概|或许|好像|似乎|说不定|我猜|不确定`)
-	binding = regexp.MustCompile(`(?i)\b(allerg\w*|vegetarian|vegan|diabet\w*|colou?r[- ]?blind|intoleran\w+|wheelchair|deaf|blind|pregnant|dyslexi\w+|never|always|must|only|don'?t|can'?t|cannot|means|prefer|agreed|decided|concluded)\b|过敏|忌口|素食|清真|糖尿病|色盲|色弱|不能|不要|别|必须|只能|只用|一律|统一|默认|约定|规定|决定|结论|偏好|优先|指的是|务必`)
+	passing = closer.Compile(`(?i)\b(today|tonight|right now|this time|just this once|for this one|for now|temporarily|at the moment|this afternoon|this morning)\b|今天|今晚|这次|这一次|暂时|临时|刚才|先这样|此刻|目前先`)
+	hedged  = closer.Compile(`(?i)\b(maybe|perhaps|possibly|probably|i guess|not sure|might|could be|i think)\b|可能|也许|大概|或许|好像|似乎|说不定|我猜|不确定`)
+	binding = closer.Compile(`(?i)\b(allerg\w*|vegetarian|vegan|diabet\w*|colou?r[- ]?blind|intoleran\w+|wheelchair|deaf|blind|pregnant|dyslexi\w+|never|always|must|only|don'?t|can'?t|cannot|means|prefer|agreed|decided|concluded)\b|过敏|忌口|素食|清真|糖尿病|色盲|色弱|不能|不要|别|必须|只能|只用|一律|统一|默认|约定|规定|决定|结论|偏好|优先|指的是|务必`)
 )
 
 // Score rates a candidate by rules: its type, whether the user asked for it,
 // what it says about its permanence, and whether it binds the assistant.
 func Score(c Candidate) stores.Scores {
+	r := Read(basis(c))
+	return r.Score(c)
+}
+
+// Score is Score of a candidate whose evidence (or, without any, summary) was
+// read before.
+func (r *Reading) Score(c Candidate) stores.Scores {
 	var s stores.Scores
 	switch c.Type {
 	case stores.Preference:
@@ -115,25 +135,23 @@ func Score(c Candidate) stores.Scores {
 	if c.Kind == "episodic" && c.ExpiresAt.IsZero() {
 		s.Impact = 1 // what happened binds nobody
 	}
-	text := c.Evidence
-	if text == "" {
-		text = c.Summary
-	}
-	lasting := Lasting(text)
+	text := basis(c)
+	hits := closer.Scan(text)
+	lasting := r.Lasting()
 	if lasting {
 		s.Reuse, s.Stability = 3, 2
 	}
-	if binding.MatchString(text) {
+	if binding.Match(text, &hits) {
 		s.Impact = 3
 	}
 	if c.Explicit {
 		s.Reuse++
 		s.Impact++
 	}
-	if passing.MatchString(text) && !lasting && !c.Explicit && c.Type != stores.Conclusion && c.ExpiresAt.IsZero() {
+	if passing.Match(text, &hits) && !lasting && !c.Explicit && c.Type != stores.Conclusion && c.ExpiresAt.IsZero() {
 		s.Reuse, s.Stability = s.Reuse-2, 0
 	}
-	if hedged.MatchString(text) && !c.Explicit && !SingleValued(c.Topic) {
+	if hedged.Match(text, &hits) && !c.Explicit && !SingleValued(c.Topic) {
 		s.Irrecoverable--
 		s.Stability = 0
 		s.Impact--

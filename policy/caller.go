@@ -97,7 +97,7 @@ type Plan struct {
 	Layers   []LayerPlan // highest authority first
 	Budget   int         // tokens of the whole block
 	Deadline time.Duration
-	Floor    float64 // least share of a query's rarity that a passage must cover
+	Floor    float64 // least share of a query's rarity that the best passage must cover
 
 	Read   bool // fetch and assemble
 	Inject bool

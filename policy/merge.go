@@ -37,33 +37,63 @@ func Merge(c Candidate, active []stores.Memory) Decision {
 		c.Scope = stores.UserScope
 	}
 	slot := Slot(c.Topic, c.Value)
-	best, found := Decision{Action: ActAdd}, false
-	for i := range active {
-		m := &active[i]
-		if m.Scope != c.Scope || m.Status != "" && m.Status != stores.Active {
-			continue
-		}
-		relation := relate(&c, m, slot)
-		if relation == Separate {
-			continue
-		}
-		if relation == ActSupersede && !c.Said.IsZero() && c.Said.Before(m.UpdatedAt) {
-			relation = ActDrop
-		}
-		inSlot := m.Slot == slot || SingleValued(c.Topic) && m.Topic == c.Topic
-		if found && !inSlot && !(relation == ActMerge && best.Action != ActMerge) {
-			continue
-		}
-		best, found = Decision{Action: relation, Old: []string{m.ID}}, true
-		if inSlot {
-			break
+	said := &statement{text: c.Summary}
+	best := Decision{Action: ActAdd}
+	// The row in the slot decides, and is found without reading any other.
+	for _, inSlot := range [...]bool{true, false} {
+		for i := range active {
+			m := &active[i]
+			if m.Scope != c.Scope || m.Status != "" && m.Status != stores.Active ||
+				inSlot != (m.Slot == slot || SingleValued(c.Topic) && m.Topic == c.Topic) {
+				continue
+			}
+			relation := relate(&c, said, m, slot)
+			if relation == Separate {
+				continue
+			}
+			if relation == ActSupersede && !c.Said.IsZero() && c.Said.Before(m.UpdatedAt) {
+				relation = ActDrop
+			}
+			if best.Old != nil && !(relation == ActMerge && best.Action != ActMerge) {
+				continue
+			}
+			best = Decision{Action: relation, Old: []string{m.ID}}
+			if inSlot {
+				return best
+			}
 		}
 	}
 	return best
 }
 
-// relate tells how candidate c stands to one row.
-func relate(c *Candidate, m *stores.Memory, slot string) string {
+// statement is a text with what was read out of it. It is read when somebody
+// asks, and once: a candidate is compared with every row of its owner.
+type statement struct {
+	text    string
+	facts   []Fact
+	content *content
+	read    bool   // facts are there
+	bare    string // folded, without filler
+	listed  bool   // bare is a value that has other spellings
+}
+
+func (s *statement) allFacts() []Fact {
+	if !s.read {
+		s.facts, s.read = Facts(s.text), true
+	}
+	return s.facts
+}
+
+func (s *statement) says() content {
+	if s.content == nil {
+		c := contentOf(s.text)
+		s.content = &c
+	}
+	return *s.content
+}
+
+// relate tells how candidate c, whose summary is said, stands to one row.
+func relate(c *Candidate, said *statement, m *stores.Memory, slot string) string {
 	if SingleValued(c.Topic) && (m.Topic == c.Topic || m.Slot == slot) {
 		if sameIn(c.Topic, c.Value, valueIn(m, c.Topic)) {
 			return ActMerge
@@ -80,15 +110,16 @@ func relate(c *Candidate, m *stores.Memory, slot string) string {
 		return factRelation(c, m)
 	}
 	if !c.Said.IsZero() && c.Said.Before(m.UpdatedAt) {
-		if Relate(c.Summary, m.Summary) != Separate {
-			if r := Relate(m.Summary, c.Summary); r == ActMerge {
+		row := &statement{text: m.Summary}
+		if said.before(row) != Separate {
+			if r := row.before(said); r == ActMerge {
 				return r
 			}
 			return ActSupersede // by the row: Merge drops it
 		}
 		return Separate
 	}
-	return Relate(m.Summary, c.Summary)
+	return (&statement{text: m.Summary}).before(said)
 }
 
 // factRelation compares a single-valued statement with a row that was filed
@@ -146,22 +177,41 @@ var changeWords = regexp.MustCompile(`(?i)\b(now|no longer|not any ?more|instead
 // Relate tells how a new statement stands to an old one: merge (the same
 // thing), supersede (the new one replaces the old one) or separate.
 func Relate(old, new string) string {
-	factsOld, factsNew := Facts(old), Facts(new)
-	merged := false
-	for _, a := range factsOld {
-		for _, b := range factsNew {
-			if a.Topic != b.Topic {
+	return (&statement{text: old}).before(&statement{text: new})
+}
+
+// sharedFact tells whether both state a value of one topic, and whether it is
+// the same. Facts are costly to find, so a statement without any is enough.
+func sharedFact(a, b *statement) (shared, same bool) {
+	if a.read && !b.read {
+		a, b = b, a
+	}
+	if len(b.allFacts()) == 0 {
+		return false, false
+	}
+	for _, x := range a.allFacts() {
+		for _, y := range b.allFacts() {
+			if x.Topic != y.Topic {
 				continue
 			}
-			if !sameIn(a.Topic, a.Value, b.Value) {
-				return ActSupersede
+			if !sameIn(x.Topic, x.Value, y.Value) {
+				return true, false
 			}
-			merged = true
+			shared = true
 		}
 	}
-	a, b := contentOf(old), contentOf(new)
+	return shared, shared
+}
+
+// before tells how a newer statement stands to this one.
+func (s *statement) before(newer *statement) string {
+	merged, same := sharedFact(s, newer)
+	if merged && !same {
+		return ActSupersede
+	}
+	a, b := s.says(), newer.says()
 	if len(a.words) == 0 || len(b.words) == 0 {
-		if SameValue(old, new) {
+		if s.same(newer) {
 			return ActMerge
 		}
 		return Separate
@@ -170,30 +220,50 @@ func Relate(old, new string) string {
 	smaller := min(len(a.words), len(b.words))
 	cover := float64(common) / float64(smaller)
 	both := float64(common) / float64(len(a.words)+len(b.words)-common)
-	changed := changeWords.MatchString(new)
+	if !merged && common == 0 && smaller > sameValueWords {
+		return Separate // nearly all rows are like this
+	}
 	sameNumbers := sameSet(a.numbers, b.numbers)
 	switch {
 	case merged:
 		return ActMerge
-	case changed && cover >= 0.5 && common >= 2 && !(sameNumbers && both >= 0.9) && (!sameNumbers || cover < 1):
+	case cover >= 0.5 && common >= 2 && !(sameNumbers && both >= 0.9) && (!sameNumbers || cover < 1) && newer.changes():
 		return ActSupersede
-	case cover >= 0.8 && a.negative != b.negative && !a.only && !b.only && both >= 0.6:
+	case cover >= 0.8 && both >= 0.6 && s.negative() != newer.negative() && !s.only() && !newer.only():
 		return ActSupersede
 	case both >= 0.9 && !sameNumbers && len(a.numbers) > 0 && len(b.numbers) > 0:
 		return ActSupersede
 	case cover >= 0.8 && common >= 2 && (sameNumbers || len(a.numbers) == 0 || len(b.numbers) == 0):
 		return ActMerge
-	case SameValue(old, new):
+	case s.same(newer):
 		return ActMerge
 	}
 	return Separate
 }
 
-// content is what a statement says, words folded to one spelling each.
-type content struct {
-	words, numbers map[string]bool
-	negative, only bool
+// same is SameValue of the two texts. Cutting filler off is costly, and a row
+// that does not hold what is left of the newer one cannot be the same.
+func (s *statement) same(newer *statement) bool {
+	if newer.bare == "" {
+		newer.bare = foldText(stripFiller(newer.text))
+		for _, table := range valueTables {
+			_, known := lookValue(table, newer.bare)
+			newer.listed = newer.listed || known
+		}
+	}
+	return (newer.listed || strings.Contains(foldText(s.text), newer.bare)) && SameValue(s.text, newer.text)
 }
+
+// sameValueWords is up to how many words two statements without a common one
+// may be the same value in two languages.
+const sameValueWords = 4
+
+func (s *statement) changes() bool  { return changeWords.MatchString(s.text) }
+func (s *statement) negative() bool { return negation.MatchString(s.text) }
+func (s *statement) only() bool     { return onlyWords.MatchString(s.text) }
+
+// content is what a statement says, words folded to one spelling each.
+type content struct{ words, numbers map[string]bool }
 
 var (
 	negation  = regexp.MustCompile(`(?i)\b(no|not|never|don'?t|doesn'?t|do not|avoid|without|stop|dislikes?|hates?)\b|不|别|勿|禁止|避免|讨厌`)
@@ -210,8 +280,9 @@ var (
 func contentOf(s string) content {
 	c := content{words: map[string]bool{}, numbers: map[string]bool{}}
 	low := strings.ToLower(s)
-	c.negative, c.only = negation.MatchString(low), onlyWords.MatchString(low)
-	low = clock.ReplaceAllString(low, "$1 $2")
+	if strings.Contains(low, "am") || strings.Contains(low, "pm") {
+		low = clock.ReplaceAllString(low, "$1 $2")
+	}
 	for _, w := range wordsOf(terms.Normalize(low)) {
 		r, _ := utf8.DecodeRuneInString(w)
 		switch {

@@ -10,8 +10,8 @@ import (
 	"strata/intent"
 )
 
-// The figures of the plan table. Floors are shares of a query's rarity that a
-// passage must cover.
+// The figures of the plan table. Floors are shares of a query's rarity that
+// the best passage must cover.
 const (
 	planChatBudget = 800 // tokens
 	planRAGBudget  = 2500
@@ -22,7 +22,7 @@ const (
 	planRAGRemote    = 400 * time.Millisecond // with an embedder behind a network
 	planDataDeadline = 100 * time.Millisecond
 
-	planRAGFloor   = 0.2
+	planRAGFloor   = 0.28
 	planProbeFloor = 0.45 // where only the probe says that it is a question for the documents
 )
 
@@ -62,7 +62,7 @@ func DefaultTable() Table {
 		}},
 		intent.RAG: {Budget: planRAGBudget, Deadline: planRAGDeadline, Remote: planRAGRemote,
 			Floor: planRAGFloor, ProbeFloor: planProbeFloor, Layers: []LayerPlan{
-				{LayerKnowledge, 6, 0.7}, {LayerMemory, 3, 0.1}, {LayerSummary, 1, 0.05}, {LayerRecent, 4, 0.15},
+				{LayerKnowledge, 10, 0.7}, {LayerMemory, 3, 0.1}, {LayerSummary, 1, 0.05}, {LayerRecent, 4, 0.15},
 			}},
 		intent.Data: {Budget: planDataBudget, Deadline: planDataDeadline, Layers: []LayerPlan{
 			{LayerState, 1, 0.35}, {LayerTool, 4, 0.25}, {LayerMemory, 3, 0.15}, {LayerSummary, 1, 0.1}, {LayerRecent, 4, 0.15},

@@ -29,7 +29,7 @@ func TestDefaultTable(t *testing.T) {
 		layers   string
 	}{
 		{intent.Verdict{Intent: intent.Chat}, 800, 50 * time.Millisecond, 0, "memory summary recent"},
-		{intent.Verdict{Intent: intent.RAG}, 2500, 150 * time.Millisecond, 0.2, "knowledge memory summary recent"},
+		{intent.Verdict{Intent: intent.RAG}, 2500, 150 * time.Millisecond, 0.28, "knowledge memory summary recent"},
 		{intent.Verdict{Intent: intent.RAG, Stage: "probe"}, 2500, 150 * time.Millisecond, 0.45, "knowledge memory summary recent"},
 		{intent.Verdict{Intent: intent.Data}, 1500, 100 * time.Millisecond, 0, "state tool memory summary recent"},
 		{intent.Verdict{Intent: "poem"}, 800, 50 * time.Millisecond, 0, "memory summary recent"},

@@ -35,7 +35,7 @@ func redact(text string) (clean string, credentials, personal int) {
 	last := 0
 	for i := 0; i < len(text); {
 		class := redactClass[text[i]]
-		if class == 0 {
+		if class == classNone || class == classLetter && i > 0 && wordByte(text[i-1]) {
 			i++
 			continue
 		}
@@ -117,9 +117,6 @@ func redactAt(s string, i, last int, class byte) (cut, int) {
 	case classHan:
 		return labelledHan(s, i), i + 3
 	case classLetter:
-		if i > 0 && wordByte(s[i-1]) {
-			return cut{}, i + 1
-		}
 		if sp := shapeAt(s, i); sp.end > 0 {
 			return sp, 0
 		}
@@ -144,6 +141,19 @@ var keyShapes = []struct {
 	{"SG.", 30, false}, {"ya29.", 20, false},
 }
 
+// heads are pairs of bytes with which something may begin; they hold some more.
+type heads [256]uint64
+
+func (h *heads) add(s string)                 { h[s[0]] |= 1 << (s[1] & 63) }
+func (h *heads) hold(first, second byte) bool { return h[first]>>(second&63)&1 != 0 }
+
+var shapeHeads = func() (h heads) {
+	for i := range keyShapes {
+		h.add(keyShapes[i].prefix)
+	}
+	return h
+}()
+
 // shapeAt finds a key by its shape: a provider's prefix, a JWT, a bearer token.
 func shapeAt(s string, i int) cut {
 	switch s[i] {
@@ -155,9 +165,12 @@ func shapeAt(s string, i int) cut {
 	default:
 		return cut{}
 	}
+	if i+2 >= len(s) || !shapeHeads.hold(s[i], s[i+1]) {
+		return cut{}
+	}
 	for k := range keyShapes {
 		shape := &keyShapes[k]
-		if i+2 >= len(s) || shape.prefix[0] != s[i] || shape.prefix[1] != s[i+1] || !strings.HasPrefix(s[i:], shape.prefix) {
+		if shape.prefix[0] != s[i] || shape.prefix[1] != s[i+1] || !strings.HasPrefix(s[i:], shape.prefix) {
 			continue
 		}
 		end := i + len(shape.prefix)

@@ -32,16 +32,21 @@ var hanLabels = []secretLabel{
 	{"银行卡", kindCard, false}, {"卡号", kindCard, false},
 }
 
+var labelHeads = func() (h heads) {
+	for i := range wordLabels {
+		h.add(wordLabels[i].word)
+	}
+	return h
+}()
+
 // labelledWord finds the value behind a word such as password at i.
 func labelledWord(s string, i int) cut {
-	switch s[i] | 0x20 {
-	case 'p', 's', 't', 'a', 'c', 'k', 'r':
-	default:
+	if i+2 >= len(s) || !labelHeads.hold(s[i]|0x20, s[i+1]|0x20) {
 		return cut{}
 	}
 	for k := range wordLabels {
 		l := &wordLabels[k]
-		if i+2 >= len(s) || l.word[0] != s[i]|0x20 || l.word[1] != s[i+1]|0x20 {
+		if l.word[0] != s[i]|0x20 || l.word[1] != s[i+1]|0x20 {
 			continue
 		}
 		n := labelLen(s[i:], l.word)
@@ -224,10 +229,11 @@ var commonValue = func() map[string]bool {
 
 // labelledHan finds the value behind a Chinese label at i.
 func labelledHan(s string, i int) cut {
-	switch {
-	case strings.HasPrefix(s[i:], "密"), strings.HasPrefix(s[i:], "口"), strings.HasPrefix(s[i:], "秘"), strings.HasPrefix(s[i:], "暗"), strings.HasPrefix(s[i:], "验"),
-		strings.HasPrefix(s[i:], "令"), strings.HasPrefix(s[i:], "身"), strings.HasPrefix(s[i:], "护"), strings.HasPrefix(s[i:], "手"), strings.HasPrefix(s[i:], "电"),
-		strings.HasPrefix(s[i:], "银"), strings.HasPrefix(s[i:], "卡"):
+	if i+3 > len(s) {
+		return cut{}
+	}
+	switch s[i : i+3] {
+	case "密", "口", "秘", "暗", "验", "令", "身", "护", "手", "电", "银", "卡":
 	default:
 		return cut{}
 	}

@@ -2,9 +2,10 @@ package policy
 
 import (
 	"regexp"
-	"sort"
 	"strings"
 	"unicode"
+
+	"strata/internal/prefilter"
 )
 
 // Fact is a single-valued statement found in a clause. Value is verbatim.
@@ -17,11 +18,9 @@ type Fact struct {
 // or fixed where the words stand for the value.
 type detector struct {
 	topic string
-	match *regexp.Regexp
-	not   *regexp.Regexp // the clause is about something else
+	match *prefilter.Pattern
+	not   *prefilter.Pattern // the clause is about something else
 	fixed string
-
-	han, latin bool // what a clause must hold to match
 }
 
 const (
@@ -35,155 +34,129 @@ const (
 	place  = `(?:building|floor|room|desk|block|tower|suite)\b`
 )
 
-var translation = regexp.MustCompile(`(?i)翻译|译成|怎么说|怎么写|单词|这[段句篇封个]|这次|写一?[篇封段个]|translat|this (?:text|email|letter|sentence|paragraph|time|one)|the following|how do (?:you|i) say|speaking countries`)
+var translation = gated(`翻译|译成|怎么说|怎么写|单词|这[段句篇封个]|这次|写一?[篇封段个]|translat|this (?:text|email|letter|sentence|paragraph|time|one)|the following|how do (?:you|i) say|speaking countries`)
 
-var detectors = withScripts([]detector{
-	{"language", rx(`(?:用|改用|换成|改成|换回|切换到|切换成|使用|改为|讲|说)\s*` + langZH), translation, "", false, false},
-	{"language", rx(`^(?:请|继续|还是|都|以后|以后都|今后|今后都|一律)*\s*` + langZH + `(?:来)?(?:回复|回答|作答|答复|交流|沟通)`), translation, "", false, false},
-	{"language", rx(`\b(?:answer|reply|respond|speak|talk|write|communicate|switch|chat|responses?|answers|replies)\b(?: to me| back| with me| only| always| everything)*\s+(?:should be |must be |all )?(?:in|to)\s+` + langEN), translation, "", false, false},
-	{"language", rx(`\b(?:speak|use|stick to|stay with)\s+` + langEN + `\b(?: please| with me| from now on| only| for .*| when .*)?[.!]*$`), translation, "", false, false},
-	{"language", rx(`^(?:please,? )?(?:in )?` + langEN + `,? (?:please|only|replies|answers)\b`), translation, "", false, false},
-	{"tone", rx(`(?:语气|口吻|文风)[^,，。]{0,6}?(正式|专业|书面|严肃|随意|轻松|口语化|亲切|友好|温和|温柔|礼貌|客气|幽默|风趣|直接|直白)`), nil, "", false, false},
-	{"tone", rx(`(正式|专业|严肃|随意|轻松|口语化|亲切|友好|温和|礼貌|幽默|风趣|直接|直白)(?:一点|一些|些)?的?(?:语气|口吻|文风)`), nil, "", false, false},
-	{"tone", rx(`\b(formal|professional|serious|casual|informal|relaxed|conversational|friendly|warm|polite|courteous|humorous|playful|direct|blunt)\b(?: and \w+)? (?:tone|style|manner|voice)\b`), nil, "", false, false},
-	{"verbosity", rx(`(?:回答|回复|答复|答案|说话|讲)[^,，。]{0,8}?(简短|精简|简洁|简明|简练|言简意赅|短一点|扼要|详细|详尽|展开)`), nil, "", false, false},
-	{"verbosity", rx(`(简短|精简|简洁|简明|简练|言简意赅|扼要|详细|详尽)(?:一点|一些|些)?的?(?:回答|回复|答复|答案)`), nil, "", false, false},
-	{"verbosity", rx(`(?:别|不要)(?:太|这么|那么)?(?:啰嗦|长篇大论|冗长)`), nil, "简短", false, false},
-	{"verbosity", rx(`\b(short|brief|concise|succinct|terse|detailed|thorough|longer|shorter)(?: and \w+|, \w+)? (?:answers|replies|responses|explanations)\b`), nil, "", false, false},
-	{"verbosity", rx(`\b(?:keep|make|want|like|prefer)\b(?: all| your| my| the)* (?:answers|replies|responses) (?:to be )?(short|brief|concise|succinct|detailed|to the point|long)\b`), nil, "", false, false},
-	{"verbosity", rx(`\b(?:be|answers? should be|replies should be) (brief|concise|succinct|terse)\b`), nil, "", false, false},
-	{"answer_order", rx(`(?:先|首先)(?:说|给|讲|写|列|亮)?(?:出)?(?:核心|最终)?结论|结论[^,，。]{0,6}?(?:先|前|开头|优先|第一)`), nil, "结论在前", false, false},
-	{"answer_order", rx(`\b(?:conclusion|bottom line|short answer)s? (?:first|up front|at the top)\b|\b(?:lead|start|begin|open) with the (?:conclusion|answer|bottom line|result|takeaway)|\b(?:give|put|state|show)(?: me)? the (?:conclusion|answer|bottom line) (?:first|up front|at the top)|\banswer first\b`), nil, "conclusion first", false, false},
-	{"format", rx(`((?:(?:at most|no more than|max(?:imum)?|up to|only|\d+|one|two|three|four|five|six|seven|eight|nine|ten) )*(?:short )?(?:bullets\b|bullet(?:ed)?[ -](?:points?|lists?))(?:[^.;]{0,16}?\b(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten)\b(?: at most| max)?)?)`), rx(`\b(?:this|these|the following|above) \w+|make \w+ bullet`), "", false, false},
-	{"format", rx(`(?:回答|回复|输出|答案|以后|一律|都)[^,，。]{0,8}?((?:最多|不超过)?[\d一两二三四五六七八十]*[条个点项]?(?:要点|分点|列点|条目|项目符号|逐条|表格|纯文本|列表|markdown))`), rx(`这[段个张篇]|的表格`), "", false, false},
-	{"format", rx(`\b(?:answer|reply|respond|format|answers|replies|responses|output)\b[^.,;]{0,24}\b(?:in|as|with|use|using) (?:a )?(tables?|markdown|plain text|json|prose|(?:(?:an?|one|two|three|single|short|brief|small|full|few|flowing) )*paragraphs?)\b`), rx(`\bthis\b|\bthe following\b`), "", false, false},
-	{"format", rx(`^(?:from now on,? |please |always |and |just )*(?:use|write|give me) (?:me )?(tables|markdown|plain text|prose|(?:(?:one|two|single|short|brief|full|flowing) )*paragraphs?)(?: please| from now on| only)?[.!]*$`), rx(`\bthis\b|\bthe following\b`), "", false, false},
-	{"format", rx(`(?:用|改成|改用|写成|换成|以)\s*((?:[一两二三]?(?:小|整|大|个)?段(?:话|文字)?|段落|连贯的文字|成段的?文字|要点列表|要点|列表|表格|纯文本))(?:来|的形式|的方式|形式)?(?:回答|回复|作答|答复|写|说)`), rx(`这[段个张篇]`), "", false, false},
-	{"emoji", rx(`(?:不要|别|不用|不许|禁止|少)[^,，。]{0,10}?(?:表情|emoji|颜文字)|\b(?:no|never|don'?t|do not|avoid|without|stop)\b[^.,;]{0,20}\bemojis?\b`), nil, "hide", false, false},
-	{"emoji", rx(`(?:多用|可以用|用点|加点|加上)[^,，。]{0,6}?(?:表情|emoji)|\b(?:use|include|add|like|more)\b[^.,;]{0,12}\bemojis?\b`), rx(`(?i)不要|别|don'?t|never|no emoji`), "show", false, false},
-	{"tool_steps", rx(`(?:不要|别|不用|隐藏|不需要)[^,，。]{0,10}?(?:显示|展示|列出|输出|说明)?[^,，。]{0,4}?工具[^,，。]{0,6}?(?:过程|步骤|细节|日志)|别把工具[^,，。]{0,12}?(?:展示|显示|列)|\b(?:hide|don'?t show|do not show|no|never show|skip)\b[^.,;]{0,16}\btool (?:calls?|steps?|output|logs?|use)\b`), nil, "hide", false, false},
-	{"show_query", rx(`\b(?:show|include|attach|give|add|display|print)\b[^.,;]{0,20}\b(?:sql|query|queries)\b|(?:附上|显示|展示|给出|列出|带上|写出)[^,，。]{0,8}?(?:sql|查询语句)|(?:sql|查询语句)[^,，。]{0,6}?(?:附上|贴出来|列出来|一起给|展示出来)`), rx(`(?i)\b(?:don'?t|do not|never|no)\b|不要|别|for this|这[条个次]`), "show", false, false},
-	{"units", rx(`\b(metric|imperial)\b(?: units?| system| measurements?)?`), rx(`(?i)\bmetrics\b|metric (?:is|of|that|name|for)`), "", false, false},
-	{"units", rx(`(公制|英制|米制)`), nil, "", false, false},
-	{"amount_unit", rx(`(?:金额|数字|数额|报表|收入)[^,，。]{0,10}?(?:用|以|按|为|是|成)\s*(百万元|百万|亿元|万元|千元|亿|元)`), nil, "", false, false},
-	{"amount_unit", rx(`\b(?:amounts?|figures|numbers|revenue|values)\b[^.,;]{0,20}\bin (thousands|millions|billions)\b`), nil, "", false, false},
-	{"currency", rx(`(?:用|以|按|换算成|折算成|统一成)\s*(人民币|美元|美金|欧元|日元|英镑|港币|港元|韩元)`), rx(`这[笔次]|多少`), "", false, false},
-	{"currency", rx(`\b(?:use|show|report|prices|amounts|convert everything to|always in|quote)\b[^.,;]{0,24}\b(usd|eur|cny|rmb|gbp|jpy|hkd|sgd|inr|us dollars|dollars|euros|yuan|pounds|yen|rupees)\b`), rx(`(?i)\bthis\b|how (?:much|many)`), "", false, false},
-	{"timezone", rx(`(?:时区)(?:是|为|在|用|：|:|改成)\s*` + tail), nil, "", false, false},
-	{"timezone", rx(`(?:按|用|以)\s*(北京时间|东京时间|美东时间|太平洋时间|UTC|格林尼治时间)`), nil, "", false, false},
-	{"timezone", rx(`\b(?:all )?times? (?:are |should be |always )?in (utc(?:[+-]\d+)?|gmt(?:[+-]\d+)?|cet|cest|pst|pdt|est|edt|ist|jst|bst|(?:pacific|eastern|central|beijing|china) time)\b`), nil, "", false, false},
-	{"date_format", rx(`日期[^,，。]{0,8}?(?:用|以|按|写成|格式为|统一用|为)\s*([\w年月日/.-]{3,16}?)(?:的?格式|[,，。]|$)`), nil, "", false, false},
-	{"date_format", rx(`\bdates? (?:should be |are |always )?(?:in|as|formatted as|formatted like) ([dmy0-9/.-]{6,12}|iso(?: 8601)?(?: format)?|day[- ]first|month[- ]first)`), nil, "", false, false},
-	{"chart_type", rx(`(?:图表|图|作图|画图|可视化)[^,，。]{0,8}?(?:默认|一律|都|统一|总是|优先)[^,，。]{0,4}?(柱状图|柱形图|条形图|折线图|饼图|散点图|面积图)`), nil, "", false, false},
-	{"chart_type", rx(`(?:默认|以后|一律|总是)[^,，。]{0,6}?(柱状图|柱形图|条形图|折线图|饼图|散点图|面积图)`), nil, "", false, false},
-	{"chart_type", rx(`\b(?:default to|always use|prefer|default is) (?:a )?((?:bar|line|pie|scatter|area|column) (?:charts?|plots?))\b`), nil, "", false, false},
-	{"sql_dialect", rx(`\b(postgresql|postgres|mysql|sqlite|oracle|sql server|bigquery|snowflake|clickhouse|spark sql|hive)\s*(?:的)?(?:方言|语法|dialect|syntax|flavou?r)`), rx(`(?i)^\S{0,6}(?:不要|别)|区别|difference`), "", false, false},
-	{"fiscal_year", rx(`(?:fiscal|financial) year[^.,;]{0,12}? (?:starts?|begins?|runs?|from)(?: (?:in|on|from))?(?: the)?(?: \d+(?:st|nd|rd|th)?(?: of)?)? (january|february|march|april|may|june|july|august|september|october|november|december)`), nil, "", false, false},
-	{"fiscal_year", rx(`(?:财年|财政年度)[^,，。]{0,6}?(?:从|是|自)\s*((?:\d{1,2}|[一二三四五六七八九十]{1,2})月)`), nil, "", false, false},
-	{"diet", rx(`(?:` + userEN + `(?:'m| am|'s| is) |^)(?:a |an |strictly |now )*(vegetarian|vegan|pescatarian|gluten[- ]free)\b`), rx(`(?i)recipes?|restaurants? `), "", false, false},
-	{"diet", rx(userEN + ` (?:don'?t|doesn'?t|do not|does not|never|no longer) eats? (?:any )?meat\b`), nil, "vegetarian", false, false},
-	{"diet", rx(`\b(halal|kosher)(?: food)?(?: only)?$|\beats? only (halal|kosher)`), nil, "", false, false},
-	{"diet", rx(userZH + `(?:是|只|一直|现在)*(吃素|素食者|素食主义者|不吃肉|吃全素|纯素食者|只吃清真)`), nil, "", false, false},
-	{"name", rx(userZH + `(?:的名字|的姓名|的大名)?(?:叫做?|名叫)([\p{Han}·]{2,8}|[A-Za-z][\w .'-]{0,30}?)(?:[,，。;；!！、\s]|在|，|$)`), rx(`(?:我|用户)叫了|叫他|叫她|叫它|叫外卖|叫车|叫不|叫作?你`), "", false, false},
-	{"name", rx(`^(?:请|以后|可以|就|你可以|以后都|大家都)*(?:叫|称呼)我([\p{Han}·A-Za-z][\p{Han}·\w'-]{0,11}?)(?:就行|就好|吧|即可|就可以)?[。.!！]*$`), rx(`起床|一声|怎么|别`), "", false, false},
-	{"name", rx(`(?:my|the user'?s)(?: full| first)? name(?:'s| is) ((?-i:\p{Lu})[\p{L}'.-]*(?: (?-i:\p{Lu})[\p{L}'.-]*){0,3}|[\p{Han}]{2,6})`), nil, "", false, false},
-	{"name", rx(`^(?:please |you can |just )*(?:call|address)(?: me| me as) (\p{L}[\p{L}'.-]*(?: (?-i:\p{Lu})[\p{L}'.-]*){0,2})(?: from now on| please)?[.!]*$`), rx(`(?i)call me (?:back|when|if|later|at|on|tomorrow|crazy|a |an |the )`), "", false, false},
-	{"name", rx(`(?:\bi am|\bi'm|\bthis is) ((?-i:\p{Lu})[\p{L}'-]+(?: (?-i:\p{Lu})[\p{L}'-]+){1,2})(?: from|,|\.|$| and )`), nil, "", false, false},
-	{"assistant_name", rx(`(?:以后|今后)?(?:我)?(?:就)?叫你([\p{Han}A-Za-z]{1,8}?)(?:吧|了|好了|就行|，|。|$)`), rx(`怎么|什么`), "", false, false},
-	{"assistant_name", rx(`\b(?:i'?ll|i will|let me|i'?m going to) call you (\p{L}+)`), nil, "", false, false},
-	{"employer", rx(userZH + `?(?:现在|目前|已经)?(?:(?:^|[^现正存实内所])在|就职于|任职于|供职于|入职了?|加入了?|跳槽到了?)\s*([^,，。;；的在]{2,20}?)(?:公司)?(?:里)?(?:做|工作|上班|任职|当[^地然时年天作成前下中代]|担任|就职)`), rx(`在(?:考虑|当前|目前|想|计划|准备|讨论|学习|寻找|找|思考|犹豫|旅行|一些|业余|空闲|周末|晚上)|在家|在这|在那|在线|在办公|在本|在不|在一个|正在|在哪|在现|在一家|在某|在这家|在那家|在一所|在(?:上海|北京|广州|深圳|杭州|成都|武汉|南京|西安|重庆|苏州|天津)(?:工作|上班)`), "", false, false},
-	{"employer", rx(userZH + `(?:就职于|任职于|供职于|跳槽到了?|入职了?)\s*` + tail), nil, "", false, false},
-	{"employer", rx(userEN + `(?: now| currently)? works? (?:for|at) (?:the )?` + `((?-i:\p{Lu})[^,;.!?]{0,40}?)(?: as | in | on | doing |[,;!?]|\. |\.?$)`), rx(`(?i)works? at (?:home|night|\d)`), "", false, false},
-	{"employer", rx(userEN + `(?:'ve| have| has|'s)? (?:just )?joined ((?-i:\p{Lu})[\w& .-]{1,30}?)(?: as | in |[,;!?]|\. |\.?$)`), rx(`(?i)joined (?:the|a) `), "", false, false},
-	{"role", rx(`在[^,，。;；]{2,20}?(?:做|当|担任|任)\s*([^,，。;；的]{2,16}?)(?:的?工作|[,，。;；]|$)`), rx(`做(?:什么|了|完|过|好|一|些|点|着|个)|做饭|做客|企业|助手|在家|当(?:作|成|然|天|时|地|年)|现在|喜欢`), "", false, false},
-	{"role", rx(userZH + `(?:现在|目前)?是(?:一名|一个|个|一位|名|位|做)?(` + zhRole + `)(?:[,，。;；!！]|$)`), nil, "", false, false},
-	{"role", rx(userZH + `(?:现在|目前)?(?:是|担任|当|做)(?:一名|一个|个|一位)?(` + zhRole + `)(?:的|工作)?(?:[,，。;；!！]|$)`), nil, "", false, false},
-	{"role", rx(userZH + `(?:主要)?(?:从事|负责)\s*` + tail), nil, "", false, false},
-	{"role", rx(`\b(?:i am|i'm|the user is) (?:now )?(?:an?|the) (` + enRole + `)\b`), nil, "", false, false},
-	{"role", rx(userEN + `(?: currently| now)? works? as (?:an? |the )?` + `([^,;.!?]{2,40}?)(?: at | for | in |[,;!?]|\. |\.?$)`), nil, "", false, false},
-	{"role", rx(userEN + ` works? (?:at|for) [^,;.!?]{2,40}? as (?:an? |the )?([^,;.!?]{2,40}?)(?: in | on |[,;!?]|\. |\.?$)`), nil, "", false, false},
-	{"office", rx(`(?:搬到|搬去|换到|搬进|挪到|调到)了?\s*([^,，。;；]{1,16}?)(?:去)?(?:办公|上班|工作)`), nil, "", false, false},
-	{"office", rx(userZH + `?(?:的)?(?:办公室|工位|办公地点)(?:[^,，。;；是在]{0,4}?)(?:已经|现在|已)?(?:搬到了?|搬去了?|换到了?|改到了?|挪到了?|改成|换成)\s*` + tail), nil, "", false, false},
-	{"office", rx(userZH + `(?:现在)?在\s*([^,，。;；]{2,16}?)办公`), rx(`在家`), "", false, false},
-	{"office", rx(userZH + `(?:现在|已经)?(?:搬到|搬去|挪到|换到)了?\s*([^,，。;；]{0,8}?(?:\d+|[一二三四五六七八九十A-Za-z]+)(?:号楼|楼|层|室|座|栋|工位)[^,，。;；了]{0,8}?)(?:了|[,，。;；]|$)`), nil, "", false, false},
-	{"office", rx(`(?:i|i've|we|we've|the user|my office|my desk|the user's office)(?: have| has)?(?: just)? (?:moved|relocated)(?: offices?| desks?| over)?(?: to)? ((?:the )?(?:` + place + `[^,;.!?]{1,24}|(?:\w+ ){1,2}` + place + `)(?:[^,;.!?]{0,16})?)`), nil, "", false, false},
-	{"office", rx(userEN + ` sits? (?:in|at|on) ((?:the )?(?:` + place + `[^,;.!?]{1,24}|(?:\w+ ){1,2}` + place + `))`), nil, "", false, false},
-	{"city", rx(userZH + `(?:现在|目前|一直)?(?:住在|定居在|居住在|常住|生活在)\s*([^,，。;；]{1,16}?)(?:[,，。;；]|$)`), rx(`宾馆|酒店|旅馆`), "", false, false},
-	{"city", rx(userZH + `(?:现在|目前)?在\s*([^,，。;；在]{2,10}?)(?:生活|定居|居住|长住)`), nil, "", false, false},
-	{"city", rx(userZH + `(?:已经|刚|最近)?(?:搬到|搬去|搬家到|搬回|移居|定居)了?\s*([^,，。;；\d]{2,10}?)(?:住|生活|定居)?(?:了|[,，。;；]|$)`), rx(`办公|号楼|层|室|座|栋|工位`), "", false, false},
-	{"city", rx(userEN + `(?: now| currently)? lives? in ([^,;.!?]{2,40}?)(?: with | and | now|[,;!?]|\. |\.?$)`), rx(`(?i)\blive in (?:a|an|the|fear|hope)\b`), "", false, false},
-	{"city", rx(`(?:i am|i'm|the user is)(?: now| currently)? (?:based|located|living) in ([^,;.!?]{2,40}?)(?: with | and | now|[,;!?]|\. |\.?$)`), nil, "", false, false},
-	{"city", rx(`(?:i|i've|the user)(?: have| has)?(?: just| recently)? (?:moved|relocated)(?: back)? to ((?-i:\p{Lu})[^,;.!?]{1,30}?)(?: for | with | last | in | and |[,;!?]|\. |\.?$)`), rx(`(?i)` + place), "", false, false},
-	{"hometown", rx(userZH + `(?:是|来自|老家在|家在|家乡在)\s*([\p{Han}]{2,6}?)(?:人)(?:[,，。;；]|$)`), rx(`本地人|外地人|主持人|负责人|老人|男人|女人|病人|工人|盲人|好人|商人|军人|机器人|合伙人|经纪人|创始人`), "", false, false},
-	{"hometown", rx(userZH + `(?:来自|老家在|家乡在|老家是|家乡是)\s*([\p{Han}]{2,8}?)(?:[,，。;；]|$)`), nil, "", false, false},
-	{"hometown", rx(`(?:i am|i'm|i come|the user is|the user comes) (?:originally )?from ((?-i:\p{Lu})[^,;.!?]{1,30}?)(?: and | but |[,;!?]|\. |\.?$)`), nil, "", false, false},
-	{"team", rx(userZH + `(?:现在)?在\s*([^,，。;；]{2,12}?(?:组|团队|部门|部|事业群))(?:[,，。;；]|$)`), rx(`约定|内部`), "", false, false},
-	{"team", rx(`(?:i am|i'm|the user is)(?: now)? (?:on|in|part of|a member of) the ([\w &/-]{2,30}?) (?:team|department|group)\b`), nil, "", false, false},
-	{"manager", rx(userZH + `(?:的|们)?(?:直属|直接)?(?:经理|领导|老板|上级|主管|上司)(?:现在)?(?:是|叫)\s*` + tail), nil, "", false, false},
-	{"report_recipient", rx(`\breports?(?: now)? go(?:es)?(?: now)? to ((?-i:\p{Lu})\p{L}+(?: (?-i:\p{Lu})\p{L}+)?)|\b(?:send|address|forward) (?:all |the |my |weekly |monthly )*reports? to ((?-i:\p{Lu})\p{L}+(?: (?-i:\p{Lu})\p{L}+)?)`), nil, "", false, false},
-	{"launch_date", rx(`(?:项目|版本|产品|上线时间|发布时间|上线|发布|截止(?:日期|时间)?)[^,，。;；]{0,4}?(?:推迟到|延期到|延后到|提前到|改到|改成|定在|定于|是|在)?\s*((?:今年|明年|\d{4}年)?(?:\d{1,2}|[一二三四五六七八九十]{1,3})月(?:\d{1,2}[日号]|初|中旬|上旬|下旬|底|末)?)(?:上线|发布|交付|截止|[,，。;；]|$)`), rx(`每月|每个月|财年|发布会`), "", false, false},
-	{"launch_date", rx(`\b(?:launch|release|go-live|deadline|project)\b[^.,;]{0,16}\b(?:is|moved to|pushed(?: back)? to|delayed (?:to|until)|postponed (?:to|until)|slipped to|now|in|goes live in|ships in|launches in)\s+((?:early |mid[- ]|late |the end of )?(?:january|february|march|april|may|june|july|august|september|october|november|december)(?: \d{1,2}(?:st|nd|rd|th)?)?(?:,? \d{4})?)`), nil, "", false, false},
-	{"weight", rx(`(?:体重)(?:已经|现在|目前)?(?:是|为|到|有|降到|升到|涨到)?了?\s*(\d+(?:\.\d+)?\s*(?:kg|公斤|斤|千克))`), rx(`目标[^,，。]{0,4}体重|体重[^,，]{0,6}目标是`), "", false, false},
-	{"birthday", rx(userZH + `(?:的)?生日(?:是|在|为)\s*` + tail), nil, "", false, false},
-	{"programming_language", rx(`(?:代码|示例|例子|脚本)(?:都|一律|统一|默认|请)*(?:用|使用|写成|以)\s*(Python|Go|Golang|Java|JavaScript|TypeScript|Rust|C\+\+|C#|Kotlin|Swift|Ruby|PHP|R|Scala)`), rx(`这[段个]`), "", false, false},
-	{"programming_language", rx(`\b(?:code|examples?|snippets?|scripts?)\b[^.,;]{0,20}\b(?:in|use|using) (python|go|golang|java|javascript|typescript|rust|c\+\+|c#|kotlin|swift|ruby|php|scala)\b`), rx(`(?i)\bthis\b|\bwrite (?:a|an|me)\b|how`), "", false, false},
-})
+var detectors = []detector{
+	{"language", gated(`(?:用|改用|换成|改成|换回|切换到|切换成|使用|改为|讲|说)\s*` + langZH), translation, ""},
+	{"language", gated(`^(?:请|继续|还是|都|以后|以后都|今后|今后都|一律)*\s*` + langZH + `(?:来)?(?:回复|回答|作答|答复|交流|沟通)`), translation, ""},
+	{"language", gated(`\b(?:answer|reply|respond|speak|talk|write|communicate|switch|chat|responses?|answers|replies)\b(?: to me| back| with me| only| always| everything)*\s+(?:should be |must be |all )?(?:in|to)\s+` + langEN), translation, ""},
+	{"language", gated(`\b(?:speak|use|stick to|stay with)\s+` + langEN + `\b(?: please| with me| from now on| only| for .*| when .*)?[.!]*$`), translation, ""},
+	{"language", gated(`^(?:please,? )?(?:in )?` + langEN + `,? (?:please|only|replies|answers)\b`), translation, ""},
+	{"tone", gated(`(?:语气|口吻|文风)[^,，。]{0,6}?(正式|专业|书面|严肃|随意|轻松|口语化|亲切|友好|温和|温柔|礼貌|客气|幽默|风趣|直接|直白)`), nil, ""},
+	{"tone", gated(`(正式|专业|严肃|随意|轻松|口语化|亲切|友好|温和|礼貌|幽默|风趣|直接|直白)(?:一点|一些|些)?的?(?:语气|口吻|文风)`), nil, ""},
+	{"tone", gated(`\b(formal|professional|serious|casual|informal|relaxed|conversational|friendly|warm|polite|courteous|humorous|playful|direct|blunt)\b(?: and \w+)? (?:tone|style|manner|voice)\b`), nil, ""},
+	{"verbosity", gated(`(?:回答|回复|答复|答案|说话|讲)[^,，。]{0,8}?(简短|精简|简洁|简明|简练|言简意赅|短一点|扼要|详细|详尽|展开)`), nil, ""},
+	{"verbosity", gated(`(简短|精简|简洁|简明|简练|言简意赅|扼要|详细|详尽)(?:一点|一些|些)?的?(?:回答|回复|答复|答案)`), nil, ""},
+	{"verbosity", gated(`(?:别|不要)(?:太|这么|那么)?(?:啰嗦|长篇大论|冗长)`), nil, "简短"},
+	{"verbosity", gated(`\b(short|brief|concise|succinct|terse|detailed|thorough|longer|shorter)(?: and \w+|, \w+)? (?:answers|replies|responses|explanations)\b`), nil, ""},
+	{"verbosity", gated(`\b(?:keep|make|want|like|prefer)\b(?: all| your| my| the)* (?:answers|replies|responses) (?:to be )?(short|brief|concise|succinct|detailed|to the point|long)\b`), nil, ""},
+	{"verbosity", gated(`\b(?:be|answers? should be|replies should be) (brief|concise|succinct|terse)\b`), nil, ""},
+	{"answer_order", gated(`(?:先|首先)(?:说|给|讲|写|列|亮)?(?:出)?(?:核心|最终)?结论|结论[^,，。]{0,6}?(?:先|前|开头|优先|第一)`), nil, "结论在前"},
+	{"answer_order", gated(`\b(?:conclusion|bottom line|short answer)s? (?:first|up front|at the top)\b|\b(?:lead|start|begin|open) with the (?:conclusion|answer|bottom line|result|takeaway)|\b(?:give|put|state|show)(?: me)? the (?:conclusion|answer|bottom line) (?:first|up front|at the top)|\banswer first\b`), nil, "conclusion first"},
+	{"format", gated(`((?:(?:at most|no more than|max(?:imum)?|up to|only|\d+|one|two|three|four|five|six|seven|eight|nine|ten) )*(?:short )?(?:bullets\b|bullet(?:ed)?[ -](?:points?|lists?))(?:[^.;]{0,16}?\b(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten)\b(?: at most| max)?)?)`), gated(`\b(?:this|these|the following|above) \w+|make \w+ bullet`), ""},
+	{"format", gated(`(?:回答|回复|输出|答案|以后|一律|都)[^,，。]{0,8}?((?:最多|不超过)?[\d一两二三四五六七八十]*[条个点项]?(?:要点|分点|列点|条目|项目符号|逐条|表格|纯文本|列表|markdown))`), gated(`这[段个张篇]|的表格`), ""},
+	{"format", gated(`\b(?:answer|reply|respond|format|answers|replies|responses|output)\b[^.,;]{0,24}\b(?:in|as|with|use|using) (?:a )?(tables?|markdown|plain text|json|prose|(?:(?:an?|one|two|three|single|short|brief|small|full|few|flowing) )*paragraphs?)\b`), gated(`\bthis\b|\bthe following\b`), ""},
+	{"format", gated(`^(?:from now on,? |please |always |and |just )*(?:use|write|give me) (?:me )?(tables|markdown|plain text|prose|(?:(?:one|two|single|short|brief|full|flowing) )*paragraphs?)(?: please| from now on| only)?[.!]*$`), gated(`\bthis\b|\bthe following\b`), ""},
+	{"format", gated(`(?:用|改成|改用|写成|换成|以)\s*((?:[一两二三]?(?:小|整|大|个)?段(?:话|文字)?|段落|连贯的文字|成段的?文字|要点列表|要点|列表|表格|纯文本))(?:来|的形式|的方式|形式)?(?:回答|回复|作答|答复|写|说)`), gated(`这[段个张篇]`), ""},
+	{"emoji", gated(`(?:不要|别|不用|不许|禁止|少)[^,，。]{0,10}?(?:表情|emoji|颜文字)|\b(?:no|never|don'?t|do not|avoid|without|stop)\b[^.,;]{0,20}\bemojis?\b`), nil, "hide"},
+	{"emoji", gated(`(?:多用|可以用|用点|加点|加上)[^,，。]{0,6}?(?:表情|emoji)|\b(?:use|include|add|like|more)\b[^.,;]{0,12}\bemojis?\b`), gated(`(?i)不要|别|don'?t|never|no emoji`), "show"},
+	{"tool_steps", gated(`(?:不要|别|不用|隐藏|不需要)[^,，。]{0,10}?(?:显示|展示|列出|输出|说明)?[^,，。]{0,4}?工具[^,，。]{0,6}?(?:过程|步骤|细节|日志)|别把工具[^,，。]{0,12}?(?:展示|显示|列)|\b(?:hide|don'?t show|do not show|no|never show|skip)\b[^.,;]{0,16}\btool (?:calls?|steps?|output|logs?|use)\b`), nil, "hide"},
+	{"show_query", gated(`\b(?:show|include|attach|give|add|display|print)\b[^.,;]{0,20}\b(?:sql|query|queries)\b|(?:附上|显示|展示|给出|列出|带上|写出)[^,，。]{0,8}?(?:sql|查询语句)|(?:sql|查询语句)[^,，。]{0,6}?(?:附上|贴出来|列出来|一起给|展示出来)`), gated(`(?i)\b(?:don'?t|do not|never|no)\b|不要|别|for this|这[条个次]`), "show"},
+	{"units", gated(`\b(metric|imperial)\b(?: units?| system| measurements?)?`), gated(`(?i)\bmetrics\b|metric (?:is|of|that|name|for)`), ""},
+	{"units", gated(`(公制|英制|米制)`), nil, ""},
+	{"amount_unit", gated(`(?:金额|数字|数额|报表|收入)[^,，。]{0,10}?(?:用|以|按|为|是|成)\s*(百万元|百万|亿元|万元|千元|亿|元)`), nil, ""},
+	{"amount_unit", gated(`\b(?:amounts?|figures|numbers|revenue|values)\b[^.,;]{0,20}\bin (thousands|millions|billions)\b`), nil, ""},
+	{"currency", gated(`(?:用|以|按|换算成|折算成|统一成)\s*(人民币|美元|美金|欧元|日元|英镑|港币|港元|韩元)`), gated(`这[笔次]|多少`), ""},
+	{"currency", gated(`\b(?:use|show|report|prices|amounts|convert everything to|always in|quote)\b[^.,;]{0,24}\b(usd|eur|cny|rmb|gbp|jpy|hkd|sgd|inr|us dollars|dollars|euros|yuan|pounds|yen|rupees)\b`), gated(`(?i)\bthis\b|how (?:much|many)`), ""},
+	{"timezone", gated(`(?:时区)(?:是|为|在|用|：|:|改成)\s*` + tail), nil, ""},
+	{"timezone", gated(`(?:按|用|以)\s*(北京时间|东京时间|美东时间|太平洋时间|UTC|格林尼治时间)`), nil, ""},
+	{"timezone", gated(`\b(?:all )?times? (?:are |should be |always )?in (utc(?:[+-]\d+)?|gmt(?:[+-]\d+)?|cet|cest|pst|pdt|est|edt|ist|jst|bst|(?:pacific|eastern|central|beijing|china) time)\b`), nil, ""},
+	{"date_format", gated(`日期[^,，。]{0,8}?(?:用|以|按|写成|格式为|统一用|为)\s*([\w年月日/.-]{3,16}?)(?:的?格式|[,，。]|$)`), nil, ""},
+	{"date_format", gated(`\bdates? (?:should be |are |always )?(?:in|as|formatted as|formatted like) ([dmy0-9/.-]{6,12}|iso(?: 8601)?(?: format)?|day[- ]first|month[- ]first)`), nil, ""},
+	{"chart_type", gated(`(?:图表|图|作图|画图|可视化)[^,，。]{0,8}?(?:默认|一律|都|统一|总是|优先)[^,，。]{0,4}?(柱状图|柱形图|条形图|折线图|饼图|散点图|面积图)`), nil, ""},
+	{"chart_type", gated(`(?:默认|以后|一律|总是)[^,，。]{0,6}?(柱状图|柱形图|条形图|折线图|饼图|散点图|面积图)`), nil, ""},
+	{"chart_type", gated(`\b(?:default to|always use|prefer|default is) (?:a )?((?:bar|line|pie|scatter|area|column) (?:charts?|plots?))\b`), nil, ""},
+	{"sql_dialect", gated(`\b(postgresql|postgres|mysql|sqlite|oracle|sql server|bigquery|snowflake|clickhouse|spark sql|hive)\s*(?:的)?(?:方言|语法|dialect|syntax|flavou?r)`), gated(`(?i)^\S{0,6}(?:不要|别)|区别|difference`), ""},
+	{"fiscal_year", gated(`(?:fiscal|financial) year[^.,;]{0,12}? (?:starts?|begins?|runs?|from)(?: (?:in|on|from))?(?: the)?(?: \d+(?:st|nd|rd|th)?(?: of)?)? (january|february|march|april|may|june|july|august|september|october|november|december)`), nil, ""},
+	{"fiscal_year", gated(`(?:财年|财政年度)[^,，。]{0,6}?(?:从|是|自)\s*((?:\d{1,2}|[一二三四五六七八九十]{1,2})月)`), nil, ""},
+	{"diet", gated(`(?:` + userEN + `(?:'m| am|'s| is) |^)(?:a |an |strictly |now )*(vegetarian|vegan|pescatarian|gluten[- ]free)\b`), gated(`(?i)recipes?|restaurants? `), ""},
+	{"diet", gated(userEN + ` (?:don'?t|doesn'?t|do not|does not|never|no longer) eats? (?:any )?meat\b`), nil, "vegetarian"},
+	{"diet", gated(`\b(halal|kosher)(?: food)?(?: only)?$|\beats? only (halal|kosher)`), nil, ""},
+	{"diet", gated(userZH + `(?:是|只|一直|现在)*(吃素|素食者|素食主义者|不吃肉|吃全素|纯素食者|只吃清真)`), nil, ""},
+	{"name", gated(userZH + `(?:的名字|的姓名|的大名)?(?:叫做?|名叫)([\p{Han}·]{2,8}|[A-Za-z][\w .'-]{0,30}?)(?:[,，。;；!！、\s]|在|，|$)`), gated(`(?:我|用户)叫了|叫他|叫她|叫它|叫外卖|叫车|叫不|叫作?你`), ""},
+	{"name", gated(`^(?:请|以后|可以|就|你可以|以后都|大家都)*(?:叫|称呼)我([\p{Han}·A-Za-z][\p{Han}·\w'-]{0,11}?)(?:就行|就好|吧|即可|就可以)?[。.!！]*$`), gated(`起床|一声|怎么|别`), ""},
+	{"name", gated(`(?:my|the user'?s)(?: full| first)? name(?:'s| is) ((?-i:\p{Lu})[\p{L}'.-]*(?: (?-i:\p{Lu})[\p{L}'.-]*){0,3}|[\p{Han}]{2,6})`), nil, ""},
+	{"name", gated(`^(?:please |you can |just )*(?:call|address)(?: me| me as) (\p{L}[\p{L}'.-]*(?: (?-i:\p{Lu})[\p{L}'.-]*){0,2})(?: from now on| please)?[.!]*$`), gated(`(?i)call me (?:back|when|if|later|at|on|tomorrow|crazy|a |an |the )`), ""},
+	{"name", gated(`(?:\bi am|\bi'm|\bthis is) ((?-i:\p{Lu})[\p{L}'-]+(?: (?-i:\p{Lu})[\p{L}'-]+){1,2})(?: from|,|\.|$| and )`), nil, ""},
+	{"assistant_name", gated(`(?:以后|今后)?(?:我)?(?:就)?叫你([\p{Han}A-Za-z]{1,8}?)(?:吧|了|好了|就行|，|。|$)`), gated(`怎么|什么`), ""},
+	{"assistant_name", gated(`\b(?:i'?ll|i will|let me|i'?m going to) call you (\p{L}+)`), nil, ""},
+	{"employer", gated(userZH + `?(?:现在|目前|已经)?(?:(?:^|[^现正存实内所])在|就职于|任职于|供职于|入职了?|加入了?|跳槽到了?)\s*([^,，。;；的在]{2,20}?)(?:公司)?(?:里)?(?:做|工作|上班|任职|当[^地然时年天作成前下中代]|担任|就职)`), gated(`在(?:考虑|当前|目前|想|计划|准备|讨论|学习|寻找|找|思考|犹豫|旅行|一些|业余|空闲|周末|晚上)|在家|在这|在那|在线|在办公|在本|在不|在一个|正在|在哪|在现|在一家|在某|在这家|在那家|在一所|在(?:上海|北京|广州|深圳|杭州|成都|武汉|南京|西安|重庆|苏州|天津)(?:工作|上班)`), ""},
+	{"employer", gated(userZH + `(?:就职于|任职于|供职于|跳槽到了?|入职了?)\s*` + tail), nil, ""},
+	{"employer", gated(userEN + `(?: now| currently)? works? (?:for|at) (?:the )?` + `((?-i:\p{Lu})[^,;.!?]{0,40}?)(?: as | in | on | doing |[,;!?]|\. |\.?$)`), gated(`(?i)works? at (?:home|night|\d)`), ""},
+	{"employer", gated(userEN + `(?:'ve| have| has|'s)? (?:just )?joined ((?-i:\p{Lu})[\w& .-]{1,30}?)(?: as | in |[,;!?]|\. |\.?$)`), gated(`(?i)joined (?:the|a) `), ""},
+	{"role", gated(`在[^,，。;；]{2,20}?(?:做|当|担任|任)\s*([^,，。;；的]{2,16}?)(?:的?工作|[,，。;；]|$)`), gated(`做(?:什么|了|完|过|好|一|些|点|着|个)|做饭|做客|企业|助手|在家|当(?:作|成|然|天|时|地|年)|现在|喜欢`), ""},
+	{"role", gated(userZH + `(?:现在|目前)?是(?:一名|一个|个|一位|名|位|做)?(` + zhRole + `)(?:[,，。;；!！]|$)`), nil, ""},
+	{"role", gated(userZH + `(?:现在|目前)?(?:是|担任|当|做)(?:一名|一个|个|一位)?(` + zhRole + `)(?:的|工作)?(?:[,，。;；!！]|$)`), nil, ""},
+	{"role", gated(userZH + `(?:主要)?(?:从事|负责)\s*` + tail), nil, ""},
+	{"role", gated(`\b(?:i am|i'm|the user is) (?:now )?(?:an?|the) (` + enRole + `)\b`), nil, ""},
+	{"role", gated(userEN + `(?: currently| now)? works? as (?:an? |the )?` + `([^,;.!?]{2,40}?)(?: at | for | in |[,;!?]|\. |\.?$)`), nil, ""},
+	{"role", gated(userEN + ` works? (?:at|for) [^,;.!?]{2,40}? as (?:an? |the )?([^,;.!?]{2,40}?)(?: in | on |[,;!?]|\. |\.?$)`), nil, ""},
+	{"office", gated(`(?:搬到|搬去|换到|搬进|挪到|调到)了?\s*([^,，。;；]{1,16}?)(?:去)?(?:办公|上班|工作)`), nil, ""},
+	{"office", gated(userZH + `?(?:的)?(?:办公室|工位|办公地点)(?:[^,，。;；是在]{0,4}?)(?:已经|现在|已)?(?:搬到了?|搬去了?|换到了?|改到了?|挪到了?|改成|换成)\s*` + tail), nil, ""},
+	{"office", gated(userZH + `(?:现在)?在\s*([^,，。;；]{2,16}?)办公`), gated(`在家`), ""},
+	{"office", gated(userZH + `(?:现在|已经)?(?:搬到|搬去|挪到|换到)了?\s*([^,，。;；]{0,8}?(?:\d+|[一二三四五六七八九十A-Za-z]+)(?:号楼|楼|层|室|座|栋|工位)[^,，。;；了]{0,8}?)(?:了|[,，。;；]|$)`), nil, ""},
+	{"office", gated(`(?:i|i've|we|we've|the user|my office|my desk|the user's office)(?: have| has)?(?: just)? (?:moved|relocated)(?: offices?| desks?| over)?(?: to)? ((?:the )?(?:` + place + `[^,;.!?]{1,24}|(?:\w+ ){1,2}` + place + `)(?:[^,;.!?]{0,16})?)`), nil, ""},
+	{"office", gated(userEN + ` sits? (?:in|at|on) ((?:the )?(?:` + place + `[^,;.!?]{1,24}|(?:\w+ ){1,2}` + place + `))`), nil, ""},
+	{"city", gated(userZH + `(?:现在|目前|一直)?(?:住在|定居在|居住在|常住|生活在)\s*([^,，。;；]{1,16}?)(?:[,，。;；]|$)`), gated(`宾馆|酒店|旅馆`), ""},
+	{"city", gated(userZH + `(?:现在|目前)?在\s*([^,，。;；在]{2,10}?)(?:生活|定居|居住|长住)`), nil, ""},
+	{"city", gated(userZH + `(?:已经|刚|最近)?(?:搬到|搬去|搬家到|搬回|移居|定居)了?\s*([^,，。;；\d]{2,10}?)(?:住|生活|定居)?(?:了|[,，。;；]|$)`), gated(`办公|号楼|层|室|座|栋|工位`), ""},
+	{"city", gated(userEN + `(?: now| currently)? lives? in ([^,;.!?]{2,40}?)(?: with | and | now|[,;!?]|\. |\.?$)`), gated(`(?i)\blive in (?:a|an|the|fear|hope)\b`), ""},
+	{"city", gated(`(?:i am|i'm|the user is)(?: now| currently)? (?:based|located|living) in ([^,;.!?]{2,40}?)(?: with | and | now|[,;!?]|\. |\.?$)`), nil, ""},
+	{"city", gated(`(?:i|i've|the user)(?: have| has)?(?: just| recently)? (?:moved|relocated)(?: back)? to ((?-i:\p{Lu})[^,;.!?]{1,30}?)(?: for | with | last | in | and |[,;!?]|\. |\.?$)`), gated(`(?i)` + place), ""},
+	{"hometown", gated(userZH + `(?:是|来自|老家在|家在|家乡在)\s*([\p{Han}]{2,6}?)(?:人)(?:[,，。;；]|$)`), gated(`本地人|外地人|主持人|负责人|老人|男人|女人|病人|工人|盲人|好人|商人|军人|机器人|合伙人|经纪人|创始人`), ""},
+	{"hometown", gated(userZH + `(?:来自|老家在|家乡在|老家是|家乡是)\s*([\p{Han}]{2,8}?)(?:[,，。;；]|$)`), nil, ""},
+	{"hometown", gated(`(?:i am|i'm|i come|the user is|the user comes) (?:originally )?from ((?-i:\p{Lu})[^,;.!?]{1,30}?)(?: and | but |[,;!?]|\. |\.?$)`), nil, ""},
+	{"team", gated(userZH + `(?:现在)?在\s*([^,，。;；]{2,12}?(?:组|团队|部门|部|事业群))(?:[,，。;；]|$)`), gated(`约定|内部`), ""},
+	{"team", gated(`(?:i am|i'm|the user is)(?: now)? (?:on|in|part of|a member of) the ([\w &/-]{2,30}?) (?:team|department|group)\b`), nil, ""},
+	{"manager", gated(userZH + `(?:的|们)?(?:直属|直接)?(?:经理|领导|老板|上级|主管|上司)(?:现在)?(?:是|叫)\s*` + tail), nil, ""},
+	{"report_recipient", gated(`\breports?(?: now)? go(?:es)?(?: now)? to ((?-i:\p{Lu})\p{L}+(?: (?-i:\p{Lu})\p{L}+)?)|\b(?:send|address|forward) (?:all |the |my |weekly |monthly )*reports? to ((?-i:\p{Lu})\p{L}+(?: (?-i:\p{Lu})\p{L}+)?)`), nil, ""},
+	{"launch_date", gated(`(?:项目|版本|产品|上线时间|发布时间|上线|发布|截止(?:日期|时间)?)[^,，。;；]{0,4}?(?:推迟到|延期到|延后到|提前到|改到|改成|定在|定于|是|在)?\s*((?:今年|明年|\d{4}年)?(?:\d{1,2}|[一二三四五六七八九十]{1,3})月(?:\d{1,2}[日号]|初|中旬|上旬|下旬|底|末)?)(?:上线|发布|交付|截止|[,，。;；]|$)`), gated(`每月|每个月|财年|发布会`), ""},
+	{"launch_date", gated(`\b(?:launch|release|go-live|deadline|project)\b[^.,;]{0,16}\b(?:is|moved to|pushed(?: back)? to|delayed (?:to|until)|postponed (?:to|until)|slipped to|now|in|goes live in|ships in|launches in)\s+((?:early |mid[- ]|late |the end of )?(?:january|february|march|april|may|june|july|august|september|october|november|december)(?: \d{1,2}(?:st|nd|rd|th)?)?(?:,? \d{4})?)`), nil, ""},
+	{"weight", gated(`(?:体重)(?:已经|现在|目前)?(?:是|为|到|有|降到|升到|涨到)?了?\s*(\d+(?:\.\d+)?\s*(?:kg|公斤|斤|千克))`), gated(`目标[^,，。]{0,4}体重|体重[^,，]{0,6}目标是`), ""},
+	{"birthday", gated(userZH + `(?:的)?生日(?:是|在|为)\s*` + tail), nil, ""},
+	{"programming_language", gated(`(?:代码|示例|例子|脚本)(?:都|一律|统一|默认|请)*(?:用|使用|写成|以)\s*(Python|Go|Golang|Java|JavaScript|TypeScript|Rust|C\+\+|C#|Kotlin|Swift|Ruby|PHP|R|Scala)`), gated(`这[段个]`), ""},
+	{"programming_language", gated(`\b(?:code|examples?|snippets?|scripts?)\b[^.,;]{0,20}\b(?:in|use|using) (python|go|golang|java|javascript|typescript|rust|c\+\+|c#|kotlin|swift|ruby|php|scala)\b`), gated(`(?i)\bthis\b|\bwrite (?:a|an|me)\b|how`), ""},
+}
 
-// withScripts notes for each detector whether its pattern needs Chinese
-// characters or Latin letters.
-func withScripts(list []detector) []detector {
-	for i := range list {
-		pattern := list[i].match.String()
-		hasHan := strings.IndexFunc(pattern, func(r rune) bool { return unicode.Is(unicode.Han, r) }) >= 0
-		list[i].han, list[i].latin = hasHan && !strings.Contains(pattern, `\b`), !hasHan
+// gated makes a pattern that is tried only where it may match.
+func gated(s string) *prefilter.Pattern { return patterns.Compile(`(?i)` + s) }
+
+func rx(s string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + s) }
+
+// FactPatterns are expressions of which at least one matches in every text
+// that holds a fact.
+func FactPatterns() []string {
+	list := []string{deniedForm.String()}
+	for _, d := range nounDetectors {
+		list = append(list, d.match.String())
+	}
+	for i := range detectors {
+		list = append(list, detectors[i].match.String())
 	}
 	return list
 }
-
-// hanNouns is how many of nounDetectors are Chinese; they come first.
-const hanNouns = 2
-
-var nounDetectors = buildNounDetectors()
-
-// buildNounDetectors makes "my X is Y" and "我的X是Y" for the nouns of the table.
-func buildNounDetectors() []detector {
-	return []detector{
-		{"", rx(`(?:` + userZH + `|我们|咱们|咱)(?:的)?(?:新的?|目前的?|当前的?)?` + nounGroup(true) + `(?:\s*[(（][^)）]*[)）])?\s*(?:现在|已经|目前|其实|应该)?(?:不是[^,，]{1,16}[,，]\s*)?(?:是|为|叫做?|在|改成了?|改为了?|换成了?|变成了?|改到了?|换到了?|=|：|:)\s*` + tail), zhAsk, "", false, false},
-		{"", rx(`(?:^|[,，。;；])\s*` + nounGroup(true) + `(?:\s*[(（][^)）]*[)）])?\s*(?:现在|已经|目前)?(?:改成了?|改为了?|换成了?|变成了?|改到了?|更新为|是|为|：|:|用)\s*` + tail), zhAsk, "", false, false},
-		{"", rx(`\b(?:my|our|the user'?s|user'?s)\s+(?:new |current )?` + nounGroup(false) + `(?:\s*\([^)]*\))?\s*(?:is now|is|are|was changed to|has changed to|has moved to|changed to|will be|'s|=|:)\s*(?:(?:now|actually|called|named|in|at|on) )*` + tail), enAsk, "", false, false},
-		{"", rx(`^(?:the |change (?:my |the )|update (?:my |the )|set (?:my |the ))` + nounGroup(false) + `\s*(?:is now|has changed to|has moved to|changed to|to)\s*(?:(?:in|at|on) )?` + tail), enAsk, "", false, false},
-	}
-}
-
-var (
-	zhAsk = rx(`什么|多少|哪|谁|几[点号楼]|吗[?？]?$`)
-	enAsk = rx(`(?:is|are) (?:what|who|where|which|not |too |so |very |a mess|great|good|bad|being|going)`)
-)
-
-// nounGroup is the alternation of the table's nouns, the longest first.
-func nounGroup(chinese bool) string {
-	var nouns []string
-	for i := range singles {
-		list := singles[i].en
-		if chinese {
-			list = singles[i].zh
-		}
-		for _, n := range list {
-			nouns = append(nouns, regexp.QuoteMeta(n))
-		}
-	}
-	sort.Slice(nouns, func(i, j int) bool { return len(nouns[i]) > len(nouns[j]) })
-	return `(` + strings.Join(nouns, "|") + `)`
-}
-
-func rx(s string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + s) }
 
 // Facts finds the single-valued statements of one clause, at most one a topic,
 // in words of the user ("我的办公室在3号楼") or about the user ("The user's office
 // is in building 3"). Questions have none.
 func Facts(clause string) []Fact {
-	clause = strings.TrimSpace(clause)
-	if clause == "" || len(clause) > maxStatement || Question(clause) {
+	r := Read(clause)
+	return r.Facts()
+}
+
+func (r *Reading) findFacts() []Fact {
+	clause := r.text
+	if clause == "" || len(clause) > maxStatement || r.Question() {
 		return nil
 	}
 	var out []Fact
@@ -199,33 +172,26 @@ func Facts(clause string) []Fact {
 		}
 		out = append(out, Fact{Topic: topic, Value: v})
 	}
-	han, latin, denied := false, false, ""
-	for i := 0; i < len(clause); i++ {
-		han = han || clause[i] >= 0xE3
-		latin = latin || wordByte(clause[i]) && !digitByte(clause[i])
+	for _, d := range nounDetectors {
+		noun, value := d.find(clause, &r.hits)
+		add(TopicOf(noun), value)
 	}
-	for i := range nounDetectors {
-		d := &nounDetectors[i]
-		if i < hanNouns && !han || i >= hanNouns && !latin {
-			continue
-		}
-		if m := d.match.FindStringSubmatch(clause); len(m) >= 3 && !d.not.MatchString(m[0]) {
-			add(TopicOf(m[1]), m[2])
+	rest, denied := r, ""
+	if deniedForm.May(&r.hits) {
+		text := ""
+		if text, denied = cutDenied(clause); denied != "" {
+			other := Read(text)
+			rest = &other
 		}
 	}
 	for i := range detectors {
 		d := &detectors[i]
-		if d.han && !han || d.latin && !latin {
-			continue
-		}
-		text := clause
+		read := r
 		if d.topic == "format" {
-			if text, denied = cutDenied(clause); text == "" {
-				continue
-			}
+			read = rest
 		}
-		m := d.match.FindStringSubmatch(text)
-		if m == nil || d.not != nil && d.not.MatchString(text) {
+		m, _ := d.match.Find(read.text, &read.hits)
+		if m == nil || d.not != nil && d.not.Match(read.text, &read.hits) {
 			continue
 		}
 		add(d.topic, firstGroup(m, d.fixed))
@@ -241,7 +207,7 @@ const (
 
 // deniedForm is a layout that the user does not want: instead of bullet
 // points, stop using tables, 不要用列表.
-var deniedForm = rx(`,?\s*\b(?:instead of|rather than|not in|not|no(?: more)?|without|(?:please )?stop (?:using|giving me|sending)|(?:don'?t|do not|never) (?:use|give me|send|write)|avoid)\s+(?:me |the |any |using |in )*` + formsEN + `\b(?: any ?more| again)?|(?:不要再?|别再?|不用|不再|而不是|而非|不想要?|不需要)(?:用|给我|写成?|使用|列)?(?:那种|这种)?` + formsZH + `(?:了)?`)
+var deniedForm = gated(`,?\s*\b(?:instead of|rather than|not in|not|no(?: more)?|without|(?:please )?stop (?:using|giving me|sending)|(?:don'?t|do not|never) (?:use|give me|send|write)|avoid)\s+(?:me |the |any |using |in )*` + formsEN + `\b(?: any ?more| again)?|(?:不要再?|别再?|不用|不再|而不是|而非|不想要?|不需要)(?:用|给我|写成?|使用|列)?(?:那种|这种)?` + formsZH + `(?:了)?`)
 
 // cutDenied takes out of a clause what it denies. The two words of a denial
 // alone are a value of their own, see deniedTopic.

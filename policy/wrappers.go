@@ -275,6 +275,7 @@ const (
 	historyClose  = "</chat_history>"
 	historyBehind = 200     // bytes of a template behind the history
 	helperHead    = 4000    // bytes of a template before the history
+	helperStart   = 1 << 10 // bytes of a system message that its first words are in
 	helperPrompts = 8 << 10 // bytes of a system message above which it is an app's
 )
 
@@ -325,11 +326,12 @@ func helperSystem(req *chat.Request) bool {
 	if m.Role != "system" && m.Role != "developer" || m.Content.End-m.Content.Start > helperPrompts {
 		return false
 	}
-	text := strings.TrimSpace(req.Text(0))
+	start := strings.TrimSpace(req.Start(0, helperStart))
 	for _, head := range helperSystems {
-		if !strings.HasPrefix(text, head) {
+		if !strings.HasPrefix(start, head) {
 			continue
 		}
+		text := req.Text(0)
 		// An app may describe its tools like that; Open WebUI's choice of a
 		// tool says what to return.
 		return head != "Available Tools: " || strings.Contains(text, "Your task is to choose and return the correct tool(s)")

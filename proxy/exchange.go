@@ -48,6 +48,7 @@ type exchange struct {
 	d            decision
 	original     []byte // the client's body, where context was inserted
 	originalSize int
+	spare        []byte // room for the next enriched body
 	req          *chat.Request
 	collector    *chat.Collector
 	said         chat.Answer // once heard
@@ -150,17 +151,22 @@ func newExchange(s *Server) *exchange {
 
 // reset keeps only what is worth reusing.
 func (x *exchange) reset() {
-	body, out := x.body[:0], x.out[:0]
-	if cap(body) > keepBuffer {
-		body = nil
-	}
-	if cap(out) > keepBuffer {
-		out = nil
+	body, out, spare := kept(x.body), kept(x.out), x.spare
+	if x.original != nil {
+		body, spare = kept(x.original), body
 	}
 	identity := x.head.identity
 	clear(identity)
-	*x = exchange{s: x.s, body: body, out: out, target: x.target[:0], answer: x.answer, req: x.req, collector: x.collector}
+	*x = exchange{s: x.s, body: body, out: out, spare: spare, target: x.target[:0], answer: x.answer, req: x.req, collector: x.collector}
 	x.head.identity = identity[:0]
+}
+
+// kept is an emptied buffer, none if it has grown too large to carry along.
+func kept(b []byte) []byte {
+	if cap(b) > keepBuffer {
+		return nil
+	}
+	return b[:0]
 }
 
 // refuse answers with an error of our own. After a first byte of another
@@ -173,7 +179,7 @@ func (x *exchange) refuse(r refusal) {
 	}
 	x.s.metrics.refused.WithLabelValues(r.code).Inc()
 	if x.id == "" {
-		x.id = ids.New("req")
+		x.id = ids.NewAt("req", x.began)
 	}
 	if !x.ctx.Request.Header.IsHTTP11() {
 		x.close = true

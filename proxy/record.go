@@ -97,9 +97,13 @@ func (x *exchange) record(whole bool) {
 	if x.d.talk.Last < 0 || x.d.caller.Tenant == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), recordLimit)
-	defer cancel()
 	e := x.exchangeRecord(time.Now())
+	ctx := context.Background()
+	if !e.ReceiptOnly { // a receipt alone is not waited for
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, recordLimit)
+		defer cancel()
+	}
 	if err := x.s.cfg.Context.Ledger.Record(ctx, e); err != nil {
 		x.s.metrics.late.Inc()
 		x.s.log.Warn("the exchange was not recorded in time", "request", x.id, "error", err)
@@ -126,7 +130,7 @@ func (x *exchange) exchangeRecord(now time.Time) stores.Exchange {
 	answer, open := firstChoice(x.said)
 	e.Finished = e.Status == stores.Complete && !open
 	if d.plan.Inject && !d.unopened {
-		e.Stable, e.StableGen = d.result.StableIDs, d.opening.StableGen
+		e.Stable, e.StableGen, e.Pin = d.result.StableIDs, d.opening.StableGen, d.result.Chosen
 	}
 	if d.offRecord {
 		return e

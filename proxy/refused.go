@@ -22,6 +22,7 @@ func (x *exchange) sendOriginal(c *upstreamConn) (*upstreamConn, []byte, error) 
 	x.discard(c)
 	x.body, x.size, x.plain, x.original = x.original, x.originalSize, false, nil
 	x.drop("refused")
+	x.d.result.Chosen = false
 	next, block, err := x.roundTrip()
 	if err == nil && x.answer.StatusCode() < 400 {
 		x.s.refusing.add(x.req.Model, time.Now())

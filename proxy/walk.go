@@ -38,7 +38,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	case x.head.upgrade:
 		x.tunnel()
 	case ctx.IsPost() && isChat(x.target):
-		x.id = ids.New("req")
+		x.id = ids.NewAt("req", x.began)
 		x.walk()
 	default:
 		x.pass(smallBody)
@@ -285,9 +285,9 @@ func (x *exchange) room() int {
 func (x *exchange) insert() {
 	d := &x.d
 	if d.plan.Inject && d.result.Context != "none" {
-		body, inserted := x.req.Inject(d.result.Stable, d.result.Volatile)
+		body, inserted := x.req.InjectInto(x.spare, d.result.Stable, d.result.Volatile)
 		if len(inserted) > 0 {
-			x.original, x.originalSize = x.body, x.size
+			x.original, x.originalSize, x.spare = x.body, x.size, nil
 			x.body, x.plain = body, len(x.head.contentEncoding) > 0
 			if x.size >= 0 {
 				x.size = len(body)
@@ -296,7 +296,7 @@ func (x *exchange) insert() {
 			x.note(d.result.Context, d.result.Reason)
 			return
 		}
-		d.result.Context, d.result.Reason = "none", "no_match"
+		d.result.Context, d.result.Reason, d.result.Chosen = "none", "no_match", false
 	}
 	x.drop(d.result.Reason)
 }
@@ -320,7 +320,7 @@ func (x *exchange) pass(hold int) {
 		return
 	}
 	if x.id == "" {
-		x.id = ids.New("req")
+		x.id = ids.NewAt("req", x.began)
 	}
 	if err := x.acquire(); err != nil {
 		x.fail(err)

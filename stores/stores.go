@@ -63,8 +63,9 @@ type Opening struct {
 	OfSession int // of these, the session's
 	Documents int // published documents of the tenant
 
-	Pinned      []string // memories of the stable block, pinned for the session
-	PinnedGen   int64    // StableGen when they were pinned; 0 when nothing is pinned
+	Fixed       bool     // the session's stable block was chosen before: Pinned, be it nothing
+	Pinned      []string // memories of the stable block
+	PinnedGen   int64    // StableGen when they were chosen
 	LastIntent  string   // of the session's last request
 	LastHistory bool     // the session's last request carried history
 	Turns       int      // finished turns of this session that are recorded
@@ -114,9 +115,10 @@ type Exchange struct {
 	Timezone    string // IANA name, "" = UTC
 
 	Items     []string // ids in the volatile block
-	Stable    []string // ids in the stable block: pins the session
-	StableGen int64
-	Receipt   []byte // JSON, answered as it is
+	Stable    []string // ids in the stable block
+	Pin       bool     // Stable was chosen freely, be it nothing, and stands for the session from now on
+	StableGen int64    // when it was chosen
+	Receipt   []byte   // JSON, answered as it is
 	At        time.Time
 	Ended     time.Time
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,6 +28,7 @@ const oneCore = "GOMAXPROCS=1"
 type target struct {
 	name string
 	addr string // host:port
+	ctrl string // host:port of Strata's control plane
 	cmd  *exec.Cmd
 }
 
@@ -142,7 +144,7 @@ func (b *bench) startRole(role string, rest ...string) (*target, error) {
 }
 
 // startStrata starts Strata in front of upstream, with a data folder of its
-// own and no configuration but env, and waits until it accepts connections.
+// own and no configuration but env, and waits until it is ready.
 func (b *bench) startStrata(env ...string) (*target, error) {
 	addrs, err := freeAddresses(2)
 	if err != nil {
@@ -161,6 +163,7 @@ func (b *bench) startStrata(env ...string) (*target, error) {
 		"STRATA_DATA_DIR="+filepath.Join(home, "data"),
 		"STRATA_LISTEN="+addrs[0],
 		"STRATA_ADMIN_LISTEN="+addrs[1],
+		"STRATA_ADMIN_TOKEN="+controlToken,
 		"STRATA_LOG_LEVEL=error",
 	)
 	cmd.Stderr = os.Stderr
@@ -168,8 +171,8 @@ func (b *bench) startStrata(env ...string) (*target, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	t := &target{name: "strata", addr: addrs[0], cmd: cmd}
-	if err := awaitListener(b.ctx, t.addr); err != nil {
+	t := &target{name: "strata", addr: addrs[0], ctrl: addrs[1], cmd: cmd}
+	if err := awaitReady(b.ctx, t.ctrl); err != nil {
 		t.stop()
 		return nil, fmt.Errorf("strata did not start: %w", err)
 	}
@@ -198,18 +201,34 @@ func freeAddresses(n int) ([]string, error) {
 	return addrs, nil
 }
 
-func awaitListener(ctx context.Context, addr string) error {
+func awaitReady(ctx context.Context, addr string) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	for {
-		nc, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
-		if err == nil {
-			return nc.Close()
+		why := ready(ctx, addr)
+		if why == nil {
+			return nil
 		}
 		if pause(ctx, 20*time.Millisecond) != nil {
-			return fmt.Errorf("nothing listens on %s: %w", addr, err)
+			return why
 		}
 	}
+}
+
+func ready(ctx context.Context, addr string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", addr, resp.Status)
+	}
+	return nil
 }
 
 // pause waits for d, or returns the error of ctx when that ends first.

@@ -16,6 +16,8 @@ const (
 type contender struct {
 	target  *target
 	request []byte
+	vary    func() func() []byte        // optional: gives each connection its way to make requests
+	settle  func(context.Context) error // optional: has the work done that exchanges leave behind; it counts
 
 	pool  pool
 	cpu   []float64 // microseconds per exchange, one for each round
@@ -43,6 +45,11 @@ func (c contest) run(ctx context.Context, contenders ...*contender) error {
 		if x.pool, err = dialPool(ctx, x.target.addr, c.conns, x.request); err != nil {
 			return err
 		}
+		if x.vary != nil {
+			for _, client := range x.pool {
+				client.next = x.vary()
+			}
+		}
 		if _, err := x.pool.run(ctx, min(c.d, warmUp), c.exchange); err != nil {
 			return fmt.Errorf("%s: %w", x.target.name, err)
 		}
@@ -68,6 +75,11 @@ func (c contest) round(ctx context.Context, x *contender) error {
 		return err
 	}
 	wall := time.Since(start)
+	if x.settle != nil {
+		if err := x.settle(ctx); err != nil {
+			return err
+		}
+	}
 	after, err := cpuTime(x.target.pid())
 	if err != nil {
 		return err
@@ -125,7 +137,7 @@ func runWalk(b *bench) ([]row, error) {
 		return nil, err
 	}
 	return []row{
-		cpuRow("walk", "chat with nothing to inject (4 KB in, 1 KB out): CPU per request", bare, strata, 1.5),
+		cpuRow("walk", "chat of no user: nothing to inject (4 KB in, 1 KB out): CPU per request", bare, strata, 1.5),
 		cpuRow("walk", "the same with X-Strata-Mode: off", bare, off, 0),
 		rateRow("walk", "chat requests per second, 32 connections", bare, strata, 0),
 	}, nil

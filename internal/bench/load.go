@@ -20,8 +20,9 @@ const answerLimit = 30 * time.Second
 type client struct {
 	nc      net.Conn
 	request []byte
-	buf     []byte // the answer so far
-	reads   int    // that were needed, since the beginning
+	next    func() []byte // makes the request of each exchange; nil: always the same
+	buf     []byte        // the answer so far
+	reads   int           // that were needed, since the beginning
 }
 
 func dial(ctx context.Context, addr string, request []byte) (*client, error) {
@@ -35,6 +36,9 @@ func dial(ctx context.Context, addr string, request []byte) (*client, error) {
 // send starts an exchange.
 func (c *client) send() error {
 	c.buf = c.buf[:0]
+	if c.next != nil {
+		c.request = c.next()
+	}
 	_, err := c.nc.Write(c.request)
 	return err
 }

@@ -71,7 +71,7 @@ func readFlags(args []string) (settings, error) {
 		names = append(names, c.name)
 	}
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
-	fs.BoolVar(&set.quick, "quick", false, "short runs, about 20 s in all; the figures are rough")
+	fs.BoolVar(&set.quick, "quick", false, "short runs, about a minute in all; the figures are rough")
 	fs.BoolVar(&set.json, "json", false, "print one JSON object in place of the table")
 	fs.StringVar(&set.only, "only", "", "run one case: "+strings.Join(names, ", "))
 	fs.StringVar(&set.binary, "strata", "", "measure this `program` in place of building the checkout")
@@ -123,7 +123,11 @@ var cases = []struct {
 }{
 	{"pass", runPassThrough},
 	{"walk", runWalk},
+	{"recall", runRecall},
+	{"learn", runLearn},
 	{"streams", runStreams},
 	{"latency", runLatency},
+	{"rag", runRAG},
+	{"opening", runOpening},
 	{"memory", runMemory},
 }

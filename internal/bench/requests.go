@@ -36,8 +36,14 @@ func streamRequest(model string) []byte {
 // chatBody is a conversation in English and Chinese: a system prompt, three
 // questions with their answers, and a question, requestSize bytes long.
 func chatBody(model string, stream bool) []byte {
-	head := fmt.Sprintf(`{"model":%q,"stream":%t,"temperature":0.3,"messages":[{"role":"system","content":"`, model, stream)
-	return padded(head, systemSentence, `"}`+conversation+`],"max_tokens":512}`, requestSize)
+	return askBody(model, stream, "", polishQuestion)
+}
+
+// askBody is chatBody with another question at the end and a first sentence
+// for the system prompt. Neither may need escapes.
+func askBody(model string, stream bool, first, question string) []byte {
+	head := fmt.Sprintf(`{"model":%q,"stream":%t,"temperature":0.3,"messages":[{"role":"system","content":"%s`, model, stream, first)
+	return padded(head, systemSentence, `"}`+conversation+`{"role":"user","content":"`+question+`"}],"max_tokens":512}`, requestSize)
 }
 
 const systemSentence = `You are the assistant of a mid-sized trading firm; answer briefly and name your sources. 回答要简短，并注明出处。\n`
@@ -49,4 +55,6 @@ const conversation = `,
 {"role":"assistant","content":"四月份两家承运商的差距缩小了：\n\n1. 天气原因：12 次\n2. 报关文件不全：7 次\n3. 仓库装车延误：5 次\n\nNorth 的中位数是 2.0 天，Harbour 是 2.6 天。报关文件的问题都出在 Harbour 的同一条线路上，建议先和他们核对模板。"},
 {"role":"user","content":"Draft a short, friendly mail to Harbour about the customs papers. Mention the route, but no figures."},
 {"role":"assistant","content":"Subject: Customs papers on the southern route\n\nDear team,\n\nthank you for the steady improvement in April. On the southern route we still see customs papers that miss the consignee's registration, which holds up the trucks at the border. Could we go through the template together this week?\n\nKind regards"},
-{"role":"user","content":"好的，再帮我翻译成中文，语气正式一点，并把标题改得更具体。"}`
+`
+
+const polishQuestion = `好的，再帮我翻译成中文，语气正式一点，并把标题改得更具体。`

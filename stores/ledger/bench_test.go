@@ -14,7 +14,7 @@ import (
 	"strata/stores/ledger"
 )
 
-const benchUsers, benchMemories, benchExchanges = 1000, 20, 50
+const benchMemories, benchExchanges = 20, 50
 
 func benchScope(user int) stores.Scope {
 	return stores.Scope{Tenant: "acme", User: fmt.Sprint("user-", user, "@example.org"), Session: fmt.Sprint("chat-", user)}
@@ -29,8 +29,8 @@ func benchExchange(user, n int, id string) stores.Exchange {
 	}
 }
 
-// filled is a store of 1,000 users with 20 memories and 50 exchanges each.
-func filled(b *testing.B) *ledger.Ledger {
+// filled is a store of users with 20 memories and 50 exchanges each.
+func filled(b *testing.B, users int) *ledger.Ledger {
 	b.Helper()
 	l, err := ledger.New(context.Background(), ledger.Config{Path: filepath.Join(b.TempDir(), "ledger.db")})
 	if err != nil {
@@ -40,7 +40,7 @@ func filled(b *testing.B) *ledger.Ledger {
 	var wg sync.WaitGroup
 	for worker := range 64 {
 		wg.Go(func() {
-			for user := worker; user < benchUsers; user += 64 {
+			for user := worker; user < users; user += 64 {
 				for i := range benchMemories {
 					m := stores.Memory{Type: stores.Preference, Summary: "prefers short answers with a table at the end", Slot: fmt.Sprint("slot", i), Tokens: 9}
 					if _, err := l.AddMemory(context.Background(), benchScope(user), m); err != nil {
@@ -76,11 +76,15 @@ func timed(b *testing.B, f func(i int) error) {
 }
 
 func BenchmarkLedger(b *testing.B) {
-	l := filled(b)
+	users := 1000
+	if testing.Short() {
+		users = 100
+	}
+	l := filled(b, users)
 	ctx := context.Background()
 	b.Run("Open/named", func(b *testing.B) {
 		timed(b, func(i int) error {
-			o, err := l.Open(ctx, benchScope(i*7919%benchUsers), stores.Links{Turn: "a new turn"})
+			o, err := l.Open(ctx, benchScope(i*7919%users), stores.Links{Turn: "a new turn"})
 			if err == nil && (o.Memories != benchMemories || !o.Known) {
 				err = fmt.Errorf("opening %+v", o)
 			}
@@ -89,7 +93,7 @@ func BenchmarkLedger(b *testing.B) {
 	})
 	b.Run("Open/linked", func(b *testing.B) {
 		timed(b, func(i int) error {
-			user := i * 7919 % benchUsers
+			user := i * 7919 % users
 			scope := benchScope(user)
 			want := scope.Session
 			scope.Session = ""
@@ -106,7 +110,7 @@ func BenchmarkLedger(b *testing.B) {
 	})
 	b.Run("Memories", func(b *testing.B) {
 		timed(b, func(i int) error {
-			list, err := l.Memories(ctx, benchScope(i*7919%benchUsers))
+			list, err := l.Memories(ctx, benchScope(i*7919%users))
 			if err == nil && len(list) != benchMemories {
 				err = fmt.Errorf("%d memories", len(list))
 			}
@@ -116,7 +120,7 @@ func BenchmarkLedger(b *testing.B) {
 	var n atomic.Int64
 	record := func() error {
 		i := int(n.Add(1))
-		return l.Record(ctx, benchExchange(i*7919%benchUsers, benchExchanges+i, fmt.Sprint("bench", i)))
+		return l.Record(ctx, benchExchange(i*7919%users, benchExchanges+i, fmt.Sprint("bench", i)))
 	}
 	b.Run("Record/1", func(b *testing.B) { timed(b, func(int) error { return record() }) })
 	b.Run("Record/32", func(b *testing.B) {

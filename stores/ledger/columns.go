@@ -41,6 +41,9 @@ func packList(list []string) string {
 }
 
 func unpackList(column string) (list []string) {
+	if len(column) > 4 && column[0] == '[' && strings.IndexByte(column, '\\') < 0 {
+		return strings.Split(column[2:len(column)-2], `","`) // nothing escaped, as in lists of ids
+	}
 	if column != "" {
 		_ = json.Unmarshal([]byte(column), &list) // written by packList
 	}

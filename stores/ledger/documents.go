@@ -116,8 +116,12 @@ func (l *Ledger) Passages(ctx context.Context, scope stores.Scope, ids []string)
 	}
 	found := make(map[string]stores.Passage, len(ids))
 	for chunk := range slices.Chunk(ids, 256) {
-		if err := l.passages(ctx, scope, chunk, found); err != nil {
+		list, err := directly(ctx, l.direct, func(s source) ([]stores.Passage, error) { return l.passages(s, scope, chunk) })
+		if err != nil {
 			return nil, err
+		}
+		for _, p := range list {
+			found[p.ID] = p
 		}
 	}
 	out := make([]stores.Passage, 0, len(found))
@@ -130,29 +134,41 @@ func (l *Ledger) Passages(ctx context.Context, scope stores.Scope, ids []string)
 	return out, nil
 }
 
-func (l *Ledger) passages(ctx context.Context, scope stores.Scope, ids []string, found map[string]stores.Passage) error {
-	list, size := holders(3, len(ids))
-	args := fill([]any{scope.Tenant, l.now()}, ids, size)
-	allowed := `v.restricted = 0`
-	if len(scope.Groups) > 0 {
-		names, n := holders(3+size, len(scope.Groups))
-		args = fill(args, scope.Groups, n)
-		allowed = `(v.restricted = 0 OR EXISTS (SELECT 1 FROM version_groups g
-WHERE g.tenant = v.tenant AND g.document = v.document AND g.version = v.version AND g.name IN (` + names + `)))`
-	}
-	return each(l.reader(ctx), `SELECT p.id, p.document, v.title, p.version, p.ordinal, p.heading, p.text, p.tokens, v.effective
-FROM passages p JOIN versions v ON v.tenant = p.tenant AND v.document = p.document AND v.version = p.version
-WHERE p.tenant = $1 AND p.id IN (`+list+`) AND v.state IN ('published', 'scheduled') AND v.effective <= $2 AND (v.expires = 0 OR v.expires > $2)
-AND NOT EXISTS (SELECT 1 FROM versions n WHERE n.tenant = v.tenant AND n.document = v.document AND n.version > v.version
-  AND n.state IN ('published', 'scheduled', 'expired') AND n.effective <= $2)
-AND `+allowed, args, func(scan func(...any) error) error {
+func (l *Ledger) passages(s source, scope stores.Scope, ids []string) (out []stores.Passage, err error) {
+	query, args := l.allowedPassages(scope, ids, true)
+	err = each(s, `SELECT p.id, p.document, v.title, p.version, p.ordinal, p.heading, p.text, p.tokens, v.effective `+query, args, func(scan func(...any) error) error {
 		var p stores.Passage
 		var effective int64
 		err := scan(&p.ID, &p.Document, &p.Title, &p.Version, &p.Ordinal, &p.Heading, &p.Text, &p.Tokens, &effective)
 		p.Effective = moment(effective)
-		found[p.ID] = p
+		out = append(out, p)
 		return err
 	})
+	return out, err
+}
+
+// allowedPassages is the end of a query for those of the passages that are of
+// groups which the scope shares, of the versions in force or of any.
+func (l *Ledger) allowedPassages(scope stores.Scope, ids []string, inForce bool) (query string, args []any) {
+	args, from := []any{scope.Tenant}, 2
+	if inForce {
+		args, from = append(args, l.now()), 3
+	}
+	list, size := holders(from, len(ids))
+	args = fill(args, ids, size)
+	query = `FROM passages p JOIN versions v ON v.tenant = p.tenant AND v.document = p.document AND v.version = p.version
+WHERE p.tenant = $1 AND p.id IN (` + list + `)`
+	if inForce {
+		query += ` AND v.state IN ('published', 'scheduled') AND v.effective <= $2 AND (v.expires = 0 OR v.expires > $2)
+AND NOT EXISTS (SELECT 1 FROM versions n WHERE n.tenant = v.tenant AND n.document = v.document AND n.version > v.version
+  AND n.state IN ('published', 'scheduled', 'expired') AND n.effective <= $2)`
+	}
+	if len(scope.Groups) == 0 {
+		return query + ` AND v.restricted = 0`, args
+	}
+	names, n := holders(from+size, len(scope.Groups))
+	return query + ` AND (v.restricted = 0 OR EXISTS (SELECT 1 FROM version_groups g
+WHERE g.tenant = v.tenant AND g.document = v.document AND g.version = v.version AND g.name IN (` + names + `)))`, fill(args, scope.Groups, n)
 }
 
 // DeleteDocument removes a document with all its versions. None of its text is

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 
@@ -105,7 +106,22 @@ func (l *Ledger) Learn(ctx context.Context, lesson stores.Lesson) error {
 			return fmt.Errorf("%w: nobody's words are the workspace's", stores.ErrScope)
 		}
 	}
-	return l.change(ctx, func(t *tx) error { return l.learn(t, lesson) })
+	err := l.change(ctx, func(t *tx) error { return l.learn(t, lesson) })
+	if errors.Is(err, errNotWaiting) {
+		return errors.Join(err, l.change(ctx, func(t *tx) error { return endLease(t, lesson) }))
+	}
+	return err
+}
+
+// errNotWaiting says that an exchange of a work was deleted, or replaced by
+// another try. What is left of the work is due again at once.
+var errNotWaiting = fmt.Errorf("%w: an exchange is not waiting", stores.ErrConflict)
+
+func endLease(t *tx, lesson stores.Lesson) error {
+	s := lesson.Scope
+	_, err := t.exec(`UPDATE sessions SET lease = '', lease_until = 0 WHERE tenant = $1 AND user_id = $2 AND session = $3 AND lease = $4`,
+		s.Tenant, s.User, s.Session, lesson.Lease)
+	return err
 }
 
 func (l *Ledger) learn(t *tx, lesson stores.Lesson) error {
@@ -120,9 +136,11 @@ func (l *Ledger) learn(t *tx, lesson stores.Lesson) error {
 	if err := checkLease(t, lesson); err != nil {
 		return err
 	}
-	said, err := lastSaid(t, lesson)
-	if err != nil {
-		return err
+	var said int64
+	if len(lesson.Delete) > 0 {
+		if said, err = lastSaid(t, lesson); err != nil {
+			return err
+		}
 	}
 	changed, err := l.rewrite(t, lesson, cmp.Or(said, l.now()))
 	if err != nil {
@@ -258,7 +276,7 @@ func settle(t *tx, lesson stores.Lesson) error {
 	s := lesson.Scope
 	must := func(n int, err error) error {
 		if err == nil && n != 1 {
-			return fmt.Errorf("%w: an exchange is not waiting", stores.ErrConflict)
+			return errNotWaiting
 		}
 		return err
 	}
@@ -313,25 +331,23 @@ ON CONFLICT (tenant, memory, exchange) DO NOTHING`, tenant, memory, e.id, user, 
 	return nil
 }
 
-// addEvidence strengthens active memories of the user; others are not there
-// any more and need none.
+// addEvidence strengthens active memories of the user, which are then as new
+// as what was said last for them; others are not there any more and need none.
 func (l *Ledger) addEvidence(t *tx, scope stores.Scope, list []stores.Evidence) (n int, err error) {
 	for _, e := range list {
 		proof, err := findEvidence(t, scope.Tenant, scope.User, []string{e.ExchangeID})
 		if err != nil {
 			return n, err
 		}
-		// As late as it was said, not learned: a correction said after it wins.
-		var spoken int64
-		for _, p := range proof {
-			spoken = max(spoken, p.at)
+		if len(proof) == 0 {
+			continue
 		}
 		changed, err := t.exec(`UPDATE memories SET updated_at = CASE WHEN updated_at < $4 THEN $4 ELSE updated_at END
-			WHERE tenant = $1 AND user_id = $2 AND id = $3 AND status = 'active'`, scope.Tenant, scope.User, e.MemoryID, spoken)
+WHERE tenant = $1 AND user_id = $2 AND id = $3 AND status = 'active'`, scope.Tenant, scope.User, e.MemoryID, proof[0].at)
 		if err != nil {
 			return n, err
 		}
-		if len(proof) == 0 || changed == 0 {
+		if changed == 0 {
 			continue
 		}
 		n++

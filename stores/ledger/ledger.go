@@ -16,6 +16,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	stdhash "hash"
 	"log/slog"
 	"strconv"
 	"sync"
@@ -38,14 +39,15 @@ type Ledger struct {
 	log    *slog.Logger
 	path   string
 	secret []byte
+	macs   sync.Pool // of HMACs keyed with secret
 
-	read     *sql.DB
-	reads    sync.Map // SQL text -> *sql.Stmt of read
-	openings *openings
-	writer   *writer
-	closed   atomic.Bool
-	settled  sync.WaitGroup // the checkpoints' goroutine
-	stop     chan struct{}
+	read    *sql.DB
+	reads   sync.Map // SQL text -> *sql.Stmt of read
+	direct  *direct
+	writer  *writer
+	closed  atomic.Bool
+	settled sync.WaitGroup // the checkpoints' goroutine
+	stop    chan struct{}
 }
 
 // New opens the store at cfg.Path, makes it when there is none, and brings an
@@ -82,7 +84,7 @@ func (l *Ledger) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if l.openings, err = newOpenings(l.path); err != nil {
+	if l.direct, err = newDirect(l.path); err != nil {
 		return errors.Join(err, conn.close())
 	}
 	l.writer = newWriter(conn, l.log)
@@ -90,7 +92,12 @@ func (l *Ledger) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// bring makes the file one of this schema and reads its secret.
+// endLeases takes back what an earlier process held: it ended, and nobody
+// should have to wait a minute for it. Should it still run, it is told that its
+// lease is gone.
+const endLeases = `UPDATE sessions SET lease = '', lease_until = 0 WHERE lease_until > 0`
+
+// bring makes the file one of this schema, reads its secret and ends leases.
 func (l *Ledger) bring(ctx context.Context) error {
 	db, err := openFile(l.path, writerOptions)
 	if err != nil {
@@ -99,6 +106,9 @@ func (l *Ledger) bring(ctx context.Context) error {
 	db.SetMaxOpenConns(1)
 	if err = migrate(ctx, db); err == nil {
 		l.secret, err = readSecret(ctx, db)
+	}
+	if err == nil {
+		_, err = db.ExecContext(ctx, endLeases)
 	}
 	return errors.Join(err, db.Close())
 }
@@ -114,7 +124,7 @@ func (l *Ledger) Close() error {
 	}
 	close(l.stop)
 	l.settled.Wait()
-	err := l.openings.close()
+	err := l.direct.close()
 	err = errors.Join(err, l.writer.close())
 	return errors.Join(err, l.closeFiles())
 }
@@ -136,13 +146,19 @@ func (l *Ledger) now() int64 { return micros(l.clock()) }
 // digest names something without telling what. Parts are told apart by their
 // lengths.
 func (l *Ledger) digest(parts ...string) string {
-	mac := hmac.New(sha256.New, l.secret)
-	for _, p := range parts {
-		mac.Write(strconv.AppendInt(nil, int64(len(p)), 10))
-		mac.Write([]byte{':'})
-		mac.Write([]byte(p))
+	mac, ok := l.macs.Get().(stdhash.Hash)
+	if !ok {
+		mac = hmac.New(sha256.New, l.secret)
 	}
-	return hex.EncodeToString(mac.Sum(nil)[:16])
+	mac.Reset()
+	var b []byte
+	for _, p := range parts {
+		b = append(append(strconv.AppendInt(b, int64(len(p)), 10), ':'), p...)
+	}
+	mac.Write(b)
+	sum := mac.Sum(b[:0])
+	l.macs.Put(mac)
+	return hex.EncodeToString(sum[:16])
 }
 
 // userKey names a user in tombstones.

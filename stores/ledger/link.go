@@ -10,11 +10,11 @@ import (
 	"reflect"
 )
 
-// link is one connection of the driver with its prepared statements, for the
-// two places that run on every request: the writer and the openings. The
-// usual way through database/sql costs about as much again as such a statement
-// does. Only one goroutine uses it at a time, and statements are not
-// interrupted.
+// link is one connection of the driver with its prepared statements, for what
+// runs on every request: the writes, the openings and the reads of memories
+// and passages. The usual way through database/sql costs about as much again
+// as such a statement does. Only one goroutine uses it at a time, and
+// statements are not interrupted.
 type link struct {
 	conn  driver.Conn
 	stmts map[string]driver.Stmt
@@ -112,6 +112,25 @@ func (c *link) each(query string, args []any, do func(row []driver.Value) (bool,
 	}
 	return nil
 }
+
+// first scans the first row of a query; false = there is none.
+func (c *link) first(query string, args, into []any) (found bool, err error) {
+	err = c.each(query, args, func(row []driver.Value) (bool, error) {
+		found = true
+		return false, assign(row, into)
+	})
+	return found && err == nil, err
+}
+
+// rows calls do for every row of a query.
+func (c *link) rows(query string, args []any, do func(scan func(...any) error) error) error {
+	return c.each(query, args, func(row []driver.Value) (bool, error) {
+		return true, do(func(into ...any) error { return assign(row, into) })
+	})
+}
+
+// context is never ended: statements are not interrupted.
+func (c *link) context() context.Context { return context.Background() }
 
 // plainValue is v as drivers take it.
 func plainValue(v any) (driver.Value, error) {

@@ -58,12 +58,13 @@ func (l *Ledger) Memories(ctx context.Context, scope stores.Scope) ([]stores.Mem
 			query, args = query+sessionMemories, append(args, scope.Session)
 		}
 	}
-	var out []stores.Memory
-	err := each(l.reader(ctx), query, args, collectMemories(&out))
-	slices.SortFunc(out, func(a, b stores.Memory) int {
-		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	return directly(ctx, l.direct, func(s source) (out []stores.Memory, err error) {
+		err = each(s, query, args, collectMemories(&out))
+		slices.SortFunc(out, func(a, b stores.Memory) int {
+			return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+		})
+		return out, err
 	})
-	return out, err
 }
 
 // UserMemories returns all memories of the user that are in force, of every
@@ -73,15 +74,19 @@ func (l *Ledger) UserMemories(ctx context.Context, scope stores.Scope) ([]stores
 	if err := scope.CheckUser(); err != nil {
 		return nil, 0, err
 	}
-	r := l.reader(ctx)
-	gen, err := userGen(r, scope)
-	if err != nil {
-		return nil, 0, err
+	type memories struct {
+		list []stores.Memory
+		gen  int64
 	}
-	var out []stores.Memory
-	err = each(r, `SELECT `+memoryColumns+` FROM memories m WHERE m.tenant = $1 AND m.user_id = $3`+inForce+` ORDER BY m.created_at, m.id`,
-		[]any{scope.Tenant, l.now(), scope.User}, collectMemories(&out))
-	return out, gen, err
+	now := l.now()
+	m, err := directly(ctx, l.direct, func(s source) (m memories, err error) {
+		if m.gen, err = userGen(s, scope); err == nil {
+			err = each(s, `SELECT `+memoryColumns+` FROM memories m WHERE m.tenant = $1 AND m.user_id = $3`+inForce+` ORDER BY m.created_at, m.id`,
+				[]any{scope.Tenant, now, scope.User}, collectMemories(&m.list))
+		}
+		return m, err
+	})
+	return m.list, m.gen, err
 }
 
 func userGen(s source, scope stores.Scope) (gen int64, err error) {
@@ -210,6 +215,9 @@ func (l *Ledger) supersede(t *tx, tenant, user, id string) error {
 	if err == nil && n == 0 {
 		return stores.ErrConflict
 	}
+	if err == nil {
+		err = l.outdate(t, tenant, id, repeatsReplaced)
+	}
 	return err
 }
 
@@ -268,6 +276,11 @@ func (l *Ledger) PatchMemory(ctx context.Context, scope stores.Scope, id string,
 		if err := edit(&m); err != nil {
 			return old, err
 		}
+		if m.Summary != old.Summary {
+			if err := l.outdate(t, scope.Tenant, id, repeatsReplaced); err != nil {
+				return old, err
+			}
+		}
 		_, err = t.exec(`UPDATE memories SET type = $3, kind = $4, topic = $5, summary = $6, importance = $7, confidence = $8, updated_at = $9,
 expires_at = $10, scores = $11, scorer = $12, source = $13, standing = $14, slot = $15, tokens = $16 WHERE tenant = $1 AND id = $2`,
 			scope.Tenant, id, string(m.Type), m.Kind, m.Topic, m.Summary, m.Importance, m.Confidence, micros(m.UpdatedAt),
@@ -313,7 +326,7 @@ func (l *Ledger) forget(t *tx, tenant, id string, at int64) error {
 			err = bury(t, tenant, l.userKey(tenant, m.User), "slot", l.slotKey(m), at, 0)
 		}
 		if err == nil {
-			err = l.unserve(t, tenant, id)
+			err = l.outdate(t, tenant, id, repeatsDeleted)
 		}
 		if err == nil {
 			err = l.wipe(t, tenant, id)

@@ -29,27 +29,26 @@ LEFT JOIN exchanges x ON x.seq = (SELECT y.seq FROM exchanges y
   WHERE y.turn_key = $4 AND y.turn_key <> '' AND y.tenant = $1 AND y.user_id = $2 AND y.session = l.session
   ORDER BY y.seq DESC LIMIT 1)`
 
+	// Without a user there is only the tenant.
+	openTenant = `SELECT ` + packed + `kb_gen, memories, documents) FROM tenants WHERE tenant = $1`
+
 	openSession = `WITH l AS MATERIALIZED (SELECT $3 AS session)` + openColumns
 
 	// A turn that is recorded already belongs to its session. Else the session
 	// with the longest run of the pairs from the latest on; among equals the
 	// one that ends with it, then the one used last. $3 is what stands for none.
-	openLinked = `WITH r AS MATERIALIZED (
-  SELECT x.session || '' AS session,
-    MAX(CASE WHEN x.pair_key = $5 THEN 1 ELSE 0 END) AS a, MAX(CASE WHEN x.pair_key = $6 THEN 1 ELSE 0 END) AS b,
-    MAX(CASE WHEN x.pair_key = $7 THEN 1 ELSE 0 END) AS c, MAX(CASE WHEN x.pair_key = $8 THEN 1 ELSE 0 END) AS d
-  FROM exchanges x
-  WHERE x.tenant = $1 AND x.user_id = $2 AND x.pair_key IN ($5, $6, $7, $8) AND x.pair_key <> '' AND x.named = 0
-  GROUP BY x.session || ''),
-l AS MATERIALIZED (SELECT COALESCE(
+	openLinked = `WITH l AS MATERIALIZED (SELECT COALESCE(
   (SELECT x.session FROM exchanges x
     WHERE x.turn_key = $4 AND x.turn_key <> '' AND x.tenant = $1 AND x.user_id = $2 AND x.named = 0 AND (x.finished = 0 OR x.at > $9)
     ORDER BY x.seq DESC LIMIT 1),
-  (SELECT r.session FROM r LEFT JOIN sessions s ON s.tenant = $1 AND s.user_id = $2 AND s.session = r.session
-    WHERE r.a = 1
-    ORDER BY r.b + r.b * r.c + r.b * r.c * r.d DESC, CASE WHEN s.tip = $5 THEN 1 ELSE 0 END DESC, s.updated_at DESC, r.session
+  (SELECT x.session FROM exchanges x LEFT JOIN sessions s ON s.tenant = $1 AND s.user_id = $2 AND s.session = x.session
+    WHERE x.tenant = $1 AND x.user_id = $2 AND x.pair_key = $5 AND x.pair_key <> '' AND x.named = 0
+    ORDER BY CASE WHEN NOT ` + holdsPair + `$6) THEN 1 WHEN NOT ` + holdsPair + `$7) THEN 2 WHEN NOT ` + holdsPair + `$8) THEN 3 ELSE 4 END DESC,
+      CASE WHEN s.tip = $5 THEN 1 ELSE 0 END DESC, s.updated_at DESC, x.session
     LIMIT 1),
   $3) AS session)` + openColumns
+
+	holdsPair = `EXISTS (SELECT 1 FROM exchanges y WHERE y.tenant = $1 AND y.user_id = $2 AND y.session = x.session AND y.pair_key <> '' AND y.named = 0 AND y.pair_key = `
 )
 
 // sameWordsFor is how long the same first words are the same conversation.
@@ -77,22 +76,27 @@ func (l *Ledger) Open(ctx context.Context, scope stores.Scope, links stores.Link
 	if err := scope.CheckTenant(); err != nil {
 		return stores.Opening{}, err
 	}
-	query, args := openSession, append(make([]any, 0, 4+maxPairs), scope.Tenant, scope.User, "", "")
-	if scope.User != "" {
-		args[2], args[3] = scope.Session, links.Turn
-		if scope.Session == "" {
-			query = openLinked
-			for i := range maxPairs {
-				pair := ""
-				if i < len(links.Pairs) {
-					pair = links.Pairs[i]
-				}
-				args = append(args, pair)
-			}
-			args = append(args, l.sameWords(links))
+	if scope.User == "" {
+		row, err := l.text(ctx, openTenant, []any{scope.Tenant})
+		if err != nil || row == "" {
+			return stores.Opening{}, err
 		}
+		p := strings.SplitN(row, separator, 3)
+		return stores.Opening{KBGen: number(p[0]), Memories: int(number(p[1])), Documents: int(number(p[2]))}, nil
 	}
-	row, err := l.openings.read(ctx, query, args)
+	query, args := openSession, append(make([]any, 0, 5+maxPairs), scope.Tenant, scope.User, scope.Session, links.Turn)
+	if scope.Session == "" {
+		query = openLinked
+		for i := range maxPairs {
+			pair := ""
+			if i < len(links.Pairs) {
+				pair = links.Pairs[i]
+			}
+			args = append(args, pair)
+		}
+		args = append(args, l.sameWords(links))
+	}
+	row, err := l.text(ctx, query, args)
 	if err != nil {
 		return stores.Opening{}, err
 	}
@@ -113,7 +117,7 @@ func unpackOpening(row string) (o stores.Opening, err error) {
 		Session: p[18], Known: p[0] == "1",
 		UserGen: number(p[1]), KBGen: number(p[2]), StableGen: number(p[3]),
 		OfSession: int(number(p[5])), Documents: int(number(p[6])),
-		Pinned: unpackList(p[7]), PinnedGen: number(p[8]), LastIntent: p[9], LastHistory: p[10] == "1", Turns: int(number(p[11])),
+		Fixed: number(p[8]) > 0, Pinned: unpackList(p[7]), PinnedGen: max(0, number(p[8])-1), LastIntent: p[9], LastHistory: p[10] == "1", Turns: int(number(p[11])),
 	}
 	o.Memories = int(number(p[4])) + o.OfSession
 	if p[12] != "" {

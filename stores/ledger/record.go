@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"strata/stores"
@@ -55,11 +56,10 @@ func (l *Ledger) Record(ctx context.Context, e stores.Exchange) error {
 	}
 	owner := l.userKey(e.Scope.Tenant, e.Scope.User)
 	deleted := l.digest("session", e.Scope.Session)
-	write := func(t *tx) error { return record(t, e, owner, deleted, l.sameWords(e.Links)) }
 	if e.ReceiptOnly {
-		return l.writer.later(write)
+		return l.writer.later(func(t *tx) error { return recordReceipt(t, e, owner, deleted) })
 	}
-	return l.change(ctx, write)
+	return l.change(ctx, func(t *tx) error { return record(t, e, owner, deleted, l.sameWords(e.Links)) })
 }
 
 // caughtUp returns when all that was recorded before is written, which is for
@@ -70,13 +70,13 @@ func (l *Ledger) caughtUp(ctx context.Context) error {
 
 // recordState is all that a new exchange depends on, in one row.
 const recordState = `
-SELECT CASE WHEN EXISTS (SELECT 1 FROM exchanges WHERE tenant = $1 AND id = $5) THEN 1 ELSE 0 END,
+SELECT ` + packed + `CASE WHEN EXISTS (SELECT 1 FROM exchanges WHERE tenant = $1 AND id = $5) THEN 1 ELSE 0 END,
   COALESCE((SELECT at FROM tombstones WHERE tenant = $1 AND owner = $6 AND kind = 'user' AND name = ''), 0),
   COALESCE((SELECT at FROM tombstones WHERE tenant = $1 AND owner = $6 AND kind = 'session' AND name = $7), 0),
   CASE WHEN u.user_id IS NULL THEN 0 ELSE 1 END,
   COALESCE(s.pinned, ''), COALESCE(s.pinned_gen, 0),
-  COALESCE(x.seq, 0), COALESCE(x.session, ''), COALESCE(x.turn_id, ''), COALESCE(x.turn_at, 0), COALESCE(x.finished, 0),
-  COALESCE(x.learn, ''), COALESCE(x.again, 0), COALESCE(x.part, ''), COALESCE(x.at, 0), COALESCE(x.ended, 0)
+  COALESCE(x.seq, 0), COALESCE(x.turn_id, ''), COALESCE(x.turn_at, 0), COALESCE(x.finished, 0),
+  COALESCE(x.learn, ''), COALESCE(x.again, 0), COALESCE(x.part, ''), COALESCE(x.at, 0), COALESCE(x.ended, 0), COALESCE(x.session, ''))
 FROM (SELECT 1 AS one) o
 LEFT JOIN users u ON u.tenant = $1 AND u.user_id = $2
 LEFT JOIN sessions s ON s.tenant = $1 AND s.user_id = $2 AND s.session = $3
@@ -124,42 +124,74 @@ func judge(e stores.Exchange, b before) fate {
 	return branch
 }
 
+// known is what a row of recordState says.
+type known struct {
+	before
+	there, user     bool
+	erased, deleted int64 // when
+	pinned          string
+	pinnedGen       int64
+}
+
+func unpackKnown(row string) (k known, err error) {
+	const fields = 16
+	p := strings.SplitN(row, separator, fields)
+	if len(p) != fields {
+		return k, fmt.Errorf("%w: a state of %d fields", stores.ErrUnreadable, len(p))
+	}
+	k = known{there: p[0] == "1", erased: number(p[1]), deleted: number(p[2]), user: p[3] == "1", pinned: p[4], pinnedGen: number(p[5])}
+	k.before = before{seq: number(p[6]), turnID: p[7], turnAt: number(p[8]), finished: p[9] == "1", learn: p[10], again: p[11] == "1",
+		part: p[12], at: number(p[13]), ended: number(p[14]), session: p[15]}
+	return k, nil
+}
+
 func record(t *tx, e stores.Exchange, owner, deletedSession string, sameWords int64) error {
-	var (
-		b                   before
-		there, user         int64
-		erased, deleted     int64
-		finished, again     int64
-		pinned              string
-		pinnedGen           int64
-		tenant, userID, ses = e.Scope.Tenant, e.Scope.User, e.Scope.Session
-		at                  = micros(e.At)
-	)
-	_, err := one(t, recordState, []any{tenant, userID, ses, e.Links.Turn, e.ID, owner, deletedSession, flag(e.Named || e.Links.Thin), sameWords},
-		&there, &erased, &deleted, &user, &pinned, &pinnedGen,
-		&b.seq, &b.session, &b.turnID, &b.turnAt, &finished, &b.learn, &again, &b.part, &b.at, &b.ended)
-	if err != nil || there == 1 || at <= erased || at <= deleted {
+	tenant, user, at := e.Scope.Tenant, e.Scope.User, micros(e.At)
+	var state string
+	_, err := one(t, recordState, []any{tenant, user, e.Scope.Session, e.Links.Turn, e.ID, owner, deletedSession, flag(e.Named || e.Links.Thin), sameWords}, &state)
+	if err != nil {
 		return err
 	}
-	b.finished, b.again = finished == 1, again == 1
-	if user == 0 {
-		if err := insertUser(t, tenant, userID, owner); err != nil {
+	k, err := unpackKnown(state)
+	if err != nil || k.there || at <= k.erased || at <= k.deleted {
+		return err
+	}
+	if !k.user {
+		if err := insertUser(t, tenant, user, owner); err != nil {
 			return err
 		}
 	}
-	if e.ReceiptOnly {
-		return insertReceipt(t, e)
-	}
-	r := place(e, b)
-	if err := makeRoom(t, e, b, r); err != nil {
+	r := place(e, k.before)
+	if err := makeRoom(t, e, k.before, r); err != nil {
 		return err
 	}
 	if err := insertExchange(t, e, r); err != nil {
 		return err
 	}
-	pin := len(e.Stable) > 0 && pinned == "" && pinnedGen == 0 || e.StableGen > pinnedGen
+	pin := e.Pin && pinMark(e) > k.pinnedGen
 	return upsertSession(t, e, r, pin)
 }
+
+// recordReceipt keeps the receipt alone, of a user and a session that were
+// not deleted since.
+func recordReceipt(t *tx, e stores.Exchange, owner, deletedSession string) error {
+	n, err := t.exec(insertLiveReceipt, e.ID, e.Scope.Tenant, e.Scope.User, micros(e.At), e.AnswerID, e.Receipt, owner, deletedSession)
+	if err != nil || n == 0 {
+		return err
+	}
+	var known int
+	found, err := one(t, `SELECT 1 FROM users WHERE tenant = $1 AND user_id = $2`, []any{e.Scope.Tenant, e.Scope.User}, &known)
+	if err != nil || found {
+		return err
+	}
+	return insertUser(t, e.Scope.Tenant, e.Scope.User, owner)
+}
+
+const insertLiveReceipt = `INSERT INTO exchanges (id, tenant, user_id, part, learn, at, answer_id, receipt)
+SELECT $1, $2, $3, 'receipt', 'skipped', $4, $5, $6
+WHERE COALESCE((SELECT at FROM tombstones WHERE tenant = $2 AND owner = $7 AND kind = 'user' AND name = ''), -1) < $4
+  AND COALESCE((SELECT at FROM tombstones WHERE tenant = $2 AND owner = $7 AND kind = 'session' AND name = $8), -1) < $4
+ON CONFLICT (tenant, id) DO NOTHING`
 
 // row is how an exchange is written.
 type row struct {
@@ -253,6 +285,10 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
 	return err
 }
 
+// pinMark is what sessions.pinned_gen holds: 0 until a stable block is chosen,
+// then one more than the generation it was chosen at.
+func pinMark(e stores.Exchange) int64 { return e.StableGen + 1 }
+
 func upsertSession(t *tx, e stores.Exchange, r row, pin bool) error {
 	if r.part == partReceipt {
 		return nil
@@ -262,7 +298,7 @@ func upsertSession(t *tx, e stores.Exchange, r row, pin bool) error {
 		tip = e.PairKey
 	}
 	if pin {
-		pinned, pinnedGen = packList(e.Stable), e.StableGen
+		pinned, pinnedGen = packList(e.Stable), pinMark(e)
 	}
 	_, err := t.exec(`INSERT INTO sessions (tenant, user_id, session, named, created_at, updated_at, last_intent, last_history, turns, tip, pinned, pinned_gen)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)

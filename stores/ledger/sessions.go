@@ -14,23 +14,24 @@ type spoken struct {
 	at, ended     int64
 	asked, answer string
 	items, stable []string
+	repeats       int // what holds no longer, see the repeats* constants
 }
 
 // Which turns turnsOf reads.
 const (
 	allTurns    = ""
-	servedTurns = " AND x.finished = 1 AND x.status = 'complete' AND x.unserved = 0"
+	servedTurns = " AND x.finished = 1 AND x.status = 'complete' AND x.repeats < 2"
 )
 
 // turnsOf returns the last n turns of a session, the latest first, each as it
 // was answered last.
 func turnsOf(s source, scope stores.Scope, which string, n int) (turns []spoken, err error) {
-	err = each(s, `SELECT x.id, x.status, x.at, x.ended, x.items, x.stable, x.asked, x.answer FROM exchanges x
+	err = each(s, `SELECT x.id, x.status, x.at, x.ended, x.items, x.stable, x.repeats, x.asked, x.answer FROM exchanges x
 WHERE x.tenant = $1 AND x.user_id = $2 AND x.session = $3 AND x.part = 'turn'`+which+`
 ORDER BY x.turn_at DESC, x.seq DESC LIMIT $4`, []any{scope.Tenant, scope.User, scope.Session, n}, func(scan func(...any) error) error {
 		var t spoken
 		var items, stable string
-		err := scan(&t.id, &t.status, &t.at, &t.ended, &items, &stable, &t.asked, &t.answer)
+		err := scan(&t.id, &t.status, &t.at, &t.ended, &items, &stable, &t.repeats, &t.asked, &t.answer)
 		t.items, t.stable = unpackList(items), unpackList(stable)
 		turns = append(turns, t)
 		return err
@@ -39,11 +40,10 @@ ORDER BY x.turn_at DESC, x.seq DESC LIMIT $4`, []any{scope.Tenant, scope.User, s
 }
 
 // messages are the texts of turns that come the latest first, oldest first.
-// former may be nil.
-func messages(turns []spoken, former func(spoken) bool) []stores.Turn {
+func messages(turns []spoken) []stores.Turn {
 	out := make([]stores.Turn, 0, 2*len(turns))
 	for _, t := range slices.Backward(turns) {
-		asked := stores.Turn{Exchange: t.id, Role: "user", Content: t.asked, At: moment(t.at), Status: stores.ExchangeStatus(t.status), Former: former != nil && former(t)}
+		asked := stores.Turn{Exchange: t.id, Role: "user", Content: t.asked, At: moment(t.at), Status: stores.ExchangeStatus(t.status), Former: t.repeats > 0}
 		answered := asked
 		answered.Role, answered.Content, answered.At = "assistant", t.answer, moment(t.ended)
 		for _, m := range []stores.Turn{asked, answered} {
@@ -133,7 +133,7 @@ func (l *Ledger) Session(ctx context.Context, tenant, user, id string) (stores.S
 		return info, nil, err
 	}
 	turns, err := turnsOf(r, stores.Scope{Tenant: tenant, User: info.User, Session: id}, allTurns, 1<<30)
-	return info, messages(turns, nil), err
+	return info, messages(turns), err
 }
 
 // CloseSession marks a session as ended, so that it is learned from at once.
@@ -203,7 +203,7 @@ WHERE e.tenant = $1 AND e.user_id = $2 AND e.session = $3 GROUP BY e.memory`, ar
 	}
 	for _, id := range gone {
 		if err == nil {
-			err = l.unserve(t, scope.Tenant, id)
+			err = l.outdate(t, scope.Tenant, id, repeatsDeleted)
 		}
 		if err == nil { // deleting what replaced it must still find what it replaced
 			_, err = t.exec(`UPDATE memories SET supersedes = COALESCE((SELECT o.supersedes FROM memories o WHERE o.tenant = $1 AND o.id = $3), '')

@@ -87,6 +87,19 @@ func classify(err error) error {
 	return err
 }
 
+// heldUp reports that a statement has waited in vain for another process.
+func heldUp(err error) bool {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Code() & 0xff {
+	case lib.SQLITE_BUSY, lib.SQLITE_PROTOCOL:
+		return true
+	}
+	return false
+}
+
 // Checkpoints copy the journal into the file. They run beside the commits, by
 // volume or after a while; only when readers have kept them from finishing for
 // long, one runs between two commits, so that the journal can start anew.

@@ -129,7 +129,7 @@ func (l *Ledger) ExportUser(ctx context.Context, tenant, user string) (stores.Us
 			if err != nil {
 				return out, err
 			}
-			out.Sessions = append(out.Sessions, stores.SessionExport{SessionInfo: info, History: messages(turns, nil)})
+			out.Sessions = append(out.Sessions, stores.SessionExport{SessionInfo: info, History: messages(turns)})
 		}
 		if cursor = next; cursor == "" {
 			return out, nil

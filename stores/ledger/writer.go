@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,6 +21,8 @@ const (
 	idleBatch = 128
 	idleAfter = 100 * time.Millisecond
 	maxIdle   = 4096
+	// While another process holds the store, so many writes wait for it.
+	maxWaiting = 8192
 )
 
 // writer is the only one who writes. Whoever is waiting when it comes round is
@@ -210,9 +211,10 @@ var errApart = errors.New("ledger: an op failed")
 // back alone: as that is rare, they are marked off from each other only when
 // it happens, at a second try.
 func (w *writer) commit(batch []*op) {
-	err := w.together(batch)
-	if err == errApart {
-		err = w.apart(batch)
+	err := w.try(batch)
+	for heldUp(err) && w.mayWait() {
+		w.log.Warn("ledger: another process holds the store; the commit is tried again", "writes", len(batch), "err", err)
+		err = w.try(batch)
 	}
 	if err == nil {
 		return
@@ -221,6 +223,22 @@ func (w *writer) commit(batch []*op) {
 	for _, o := range batch {
 		o.err = classify(err)
 	}
+}
+
+func (w *writer) try(batch []*op) error {
+	err := w.together(batch)
+	if err == errApart {
+		err = w.apart(batch)
+	}
+	return err
+}
+
+// mayWait tells whether writes can wait for a store that another process
+// holds: not at the end, and not when too many are waiting already.
+func (w *writer) mayWait() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.closed && len(w.queue)+len(w.idle) < maxWaiting
 }
 
 func (w *writer) together(batch []*op) error {
@@ -281,23 +299,6 @@ func (w *writer) attempt(o *op) (err error) {
 		}
 	}()
 	return o.run(&w.tx)
-}
-
-// context is never ended: the transaction is shared.
-func (t *tx) context() context.Context { return context.Background() }
-
-func (t *tx) first(query string, args, into []any) (found bool, err error) {
-	err = t.link.each(query, args, func(row []driver.Value) (bool, error) {
-		found = true
-		return false, assign(row, into)
-	})
-	return found && err == nil, err
-}
-
-func (t *tx) rows(query string, args []any, do func(scan func(...any) error) error) error {
-	return t.link.each(query, args, func(row []driver.Value) (bool, error) {
-		return true, do(func(into ...any) error { return assign(row, into) })
-	})
 }
 
 // exec runs a statement and returns how many rows it changed.

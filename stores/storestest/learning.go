@@ -116,6 +116,7 @@ func Learning(t *testing.T, open Opener) {
 		list, err := f.Memories(f.Context(), anna)
 		f.must(err)
 		f.same("sources", list[0].Sources, []string{e.ID})
+		f.same("as new as what was said last", list[0].UpdatedAt, m.UpdatedAt)
 		list, err = f.Memories(f.Context(), bela)
 		f.must(err)
 		f.same("sources of another", list[0].Sources, []string(nil))

@@ -102,26 +102,43 @@ func Linking(t *testing.T, open Opener) {
 		f := start(t, open)
 		s := in(anna, "s")
 		e := f.exchange(s, "t1", "hi", "hello")
-		e.Intent, e.History, e.Stable, e.StableGen = "rag", true, []string{"m1"}, 2
+		e.Intent, e.History, e.Stable, e.StableGen, e.Pin = "rag", true, []string{"m1"}, 2, true
 		f.record(e)
 		o := f.opening(s, stores.Links{})
 		f.same("session", []any{o.LastIntent, o.LastHistory, o.Pinned, o.PinnedGen, o.Turns}, []any{"rag", true, []string{"m1"}, 2, 1})
 
 		f.clock.Advance(time.Minute)
 		e = f.exchange(s, "t2", "and", "so")
-		e.Intent, e.Stable, e.StableGen = "chat", []string{"m1", "m2"}, 2
+		e.Intent, e.Stable, e.StableGen, e.Pin = "chat", []string{"m1", "m2"}, 2, true
 		f.record(e)
 		o = f.opening(s, stores.Links{})
 		f.same("pins wait for the next epoch", []any{o.LastIntent, o.LastHistory, o.Pinned, o.PinnedGen}, []any{"chat", false, []string{"m1"}, 2})
 
 		e = f.exchange(s, "t3", "and", "then")
-		e.Stable, e.StableGen = []string{"m2"}, 3
+		e.Stable, e.StableGen = []string{"m1"}, 3
+		f.record(e)
+		f.same("what was not chosen is not pinned", f.opening(s, stores.Links{}).PinnedGen, 2)
+		e = f.exchange(s, "t4", "and", "now")
+		e.Stable, e.StableGen, e.Pin = []string{"m2"}, 3, true
 		f.record(e)
 		o = f.opening(s, stores.Links{})
 		f.same("pins of the next epoch", []any{o.Pinned, o.PinnedGen}, []any{[]string{"m2"}, 3})
 		e = f.exchange(s, "t0", "late", "one")
-		e.Stable, e.StableGen = []string{"m1"}, 2
+		e.Stable, e.StableGen, e.Pin = []string{"m1"}, 2, true
 		f.record(e)
 		f.same("pins do not go back", f.opening(s, stores.Links{}).PinnedGen, 3)
+
+		// No stable block can be chosen too.
+		other := in(anna, "other")
+		f.record(f.exchange(other, "t1", "hi", "hello"))
+		f.same("nothing is chosen", f.opening(other, stores.Links{}).Fixed, false)
+		e = f.exchange(other, "t2", "and", "so")
+		e.Pin = true
+		f.record(e)
+		e = f.exchange(other, "t3", "and", "now")
+		e.Stable, e.Pin = []string{"m1"}, true
+		f.record(e)
+		o = f.opening(other, stores.Links{})
+		f.same("nothing is pinned", []any{o.Fixed, len(o.Pinned), o.PinnedGen}, []any{true, 0, 0})
 	})
 }

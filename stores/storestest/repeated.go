@@ -82,13 +82,43 @@ func repeatedTurns(t *testing.T, open Opener) {
 		f.must(f.DeleteSession(f.Context(), "acme", "anna", "s"))
 		recent(f, in(anna, "x"))
 	})
+	t.Run("documents", func(t *testing.T) {
+		f := start(t, open)
+		publish := func(d stores.Draft) string {
+			f.put(d)
+			f.work(index{})
+			_, _, passages, err := f.Document(f.Context(), "acme", d.ID)
+			f.must(err)
+			return passages[0].ID
+		}
+		one, two := publish(draft("one", "The gate opens at 0815.", 1)), publish(draft("two", "The lift holds 4400 kg.", 1, "hr"))
+		hr := s
+		hr.Groups = []string{"hr"}
+		given := f.exchange(s, "t1", "when?", "At 0815.")
+		given.Items = []string{one}
+		f.record(given)
+		f.clock.Advance(10e9)
+		secret := f.exchange(s, "t2", "how much?", "4400 kg.")
+		secret.Items = []string{two}
+		f.record(secret)
+		f.clock.Advance(10e9)
+		again := f.exchange(s, "t3", "when, you said?", "I said 0815.")
+		again.Items = []string{given.ID + "/user", given.ID + "/assistant"}
+		f.record(again)
+		recent(f, hr, "when?", "how much?", "when, you said?")
+		recent(f, s, "when?", "when, you said?")
+		publish(draft("one", "The gate opens at 0900.", 1))
+		recent(f, hr, "when? (former)", "how much?", "when, you said? (former)")
+		f.must(f.DeleteDocument(f.Context(), "acme", "one"))
+		recent(f, hr, "how much?")
+	})
 	t.Run("replaced", func(t *testing.T) {
 		f := start(t, open)
 		m := told(f)
 		next := memory("code", "The user's code is ZEBRA-42")
 		_, err := f.AddMemory(f.Context(), anna, next)
 		f.must(err)
-		recent(f, s, "my code is new (former)", "which code? (former)", "good morning", "read it out", "so ZEBRA-41?", "thanks")
+		recent(f, s, "my code is new (former)", "which code? (former)", "good morning", "read it out (former)", "so ZEBRA-41? (former)", "thanks")
 		f.must(f.DeleteMemory(f.Context(), anna, m.ID))
 		recent(f, s, "good morning", "thanks")
 	})

@@ -39,7 +39,7 @@ const (
 const (
 	maxTerms = 128
 	maxCuts  = 1024
-	maxHits  = 1000
+	maxHits  = 4000
 )
 
 // Search returns the limit passages of tenant that fit query best, best first:

@@ -1,0 +1,158 @@
+package policy
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"strata/internal/prefilter"
+	"strata/internal/terms"
+)
+
+// patterns are those that every sentence and clause is asked, in one family:
+// one look at a text tells which of them cannot match.
+var patterns prefilter.Set
+
+// closer are those that only statements are asked that may be kept.
+var closer prefilter.Set
+
+// Reading is one text, a sentence or a clause, with what was found out about
+// it: every question is answered once. It is not for several goroutines.
+type Reading struct {
+	text string // without the space around it
+	hits prefilter.Hits
+
+	asks, lasts answer
+	facts       []Fact
+	factsRead   bool
+	never       string
+	neverRead   bool
+}
+
+// answer is a question that may not have been asked yet.
+type answer uint8
+
+const (
+	unasked answer = iota
+	yes
+	no
+)
+
+func answered(is bool) answer {
+	if is {
+		return yes
+	}
+	return no
+}
+
+// Read looks at a text.
+func Read(text string) Reading {
+	text = strings.TrimSpace(text)
+	return Reading{text: text, hits: patterns.Scan(text)}
+}
+
+// Lasting reports whether the text says that it is meant to hold for good.
+func (r *Reading) Lasting() bool {
+	if r.lasts == unasked {
+		r.lasts = answered(lastingWords.May(&r.hits) && lastingWords.Match(strings.ToLower(r.text), &r.hits))
+	}
+	return r.lasts == yes
+}
+
+// Question reports whether the text asks and states nothing.
+func (r *Reading) Question() bool {
+	if r.asks == unasked {
+		r.asks = answered(r.question())
+	}
+	return r.asks == yes
+}
+
+// Facts are the single-valued statements of the text; the caller must not
+// change them.
+func (r *Reading) Facts() []Fact {
+	if !r.factsRead {
+		r.facts, r.factsRead = r.findFacts(), true
+	}
+	return r.facts
+}
+
+// NeverStore is the reason why the text may never become a memory, or "".
+func (r *Reading) NeverStore() string {
+	if !r.neverRead {
+		r.never, r.neverRead = r.findNever(), true
+	}
+	return r.never
+}
+
+// normalized is the reading of a text with its forms and case folded: the
+// reading itself where that changes no more than ASCII letters.
+func (r *Reading) normalized() (low string, reading *Reading) {
+	low, same := normalize(r.text)
+	if same {
+		return low, r
+	}
+	return low, &Reading{text: low, hits: patterns.Scan(low)}
+}
+
+// normalize is terms.Normalize, quick for ASCII and Chinese. same: nothing but
+// the case of ASCII letters was changed.
+func normalize(s string) (low string, same bool) {
+	upper, wide := false, false
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			upper = upper || c >= 'A' && c <= 'Z'
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch foldOf(r) {
+		case foldNever:
+		case foldWide:
+			wide = true
+		default:
+			low = terms.Normalize(s)
+			return low, low == s
+		}
+		i += n
+	}
+	if !wide {
+		if upper {
+			return strings.ToLower(s), true
+		}
+		return s, true
+	}
+	b := make([]byte, 0, len(s)+8)
+	for _, r := range s {
+		switch {
+		case r >= 0xFF01 && r <= 0xFF5E: // full-width forms of ASCII
+			r -= 0xFF01 - '!'
+		case r == '　':
+			r = ' '
+		case r == '…':
+			b = append(b, "..."...)
+			continue
+		}
+		if r >= 'A' && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		b = utf8.AppendRune(b, r)
+	}
+	return string(b), false
+}
+
+const (
+	foldNever = iota + 1 // normalising leaves it as it is
+	foldWide             // it becomes ASCII
+)
+
+// foldOf tells what normalising does to a character, 0 where that is not as
+// simple as that.
+func foldOf(r rune) int {
+	switch {
+	case r >= 0x4E00 && r <= 0x9FFF, r == '。', r == '、', r >= '《' && r <= '】', r == '‘', r == '’', r == '“', r == '”', r == '—':
+		return foldNever
+	case r >= 0xFF01 && r <= 0xFF5E, r == '　', r == '…':
+		return foldWide
+	}
+	return 0
+}
