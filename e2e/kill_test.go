@@ -141,7 +141,7 @@ func (k *killing) load() {
 	run(10, k.keepMemory)
 	run(11, k.keepMemory)
 	run(12, k.putOne)
-	time.Sleep(time.Duration(20+k.rand.IntN(400)) * time.Millisecond) // any moment will do
+	time.Sleep(time.Duration(30+k.rand.IntN(450)) * time.Millisecond) // any moment will do
 	if err := k.r.cmd.Process.Kill(); err != nil {
 		k.t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ var lateLine = regexp.MustCompile(`"msg":"the exchange was not recorded in time"
 
 // speak states one thing, in one of many sessions.
 func (k *killing) speak(client, n int, rnd *rand.Rand) error {
-	time.Sleep(time.Duration(rnd.IntN(10_000)) * time.Microsecond) // people think, a little
+	time.Sleep(time.Duration(rnd.IntN(5_000)) * time.Microsecond) // people think, a little
 	w := who{user: fmt.Sprint("U", client%killUsers), session: fmt.Sprintf("S%d-%d", client, rnd.IntN(3))}
 	s := statement{w: w, marker: fmt.Sprintf("ZEBRA-%d%03d%04d", client+1, k.round, n)}
 	s.words = fmt.Sprintf([]string{"Remember: the code of hall %s is blue", "请记住：%s号门要先敲门", "I like %s tea"}[rnd.IntN(3)], s.marker)

@@ -10,6 +10,9 @@ import (
 // cues are the patterns that the request path asks, a small family.
 var cues prefilter.Set
 
+// targets are asked of what is to be forgotten.
+var targets prefilter.Set
+
 // cued is a sentence with the cues that may stand in it.
 type cued struct {
 	text string
@@ -89,13 +92,19 @@ var (
 	forgetHanBA = cues.CompileInside(`^(?:好的?[，,]?|请|麻烦|麻烦你|请你|帮我|你|现在|那)*(?:把|将)(.+?)(?:给)?(?:忘掉|忘了|忘记|从记忆(?:里|中)?(?:删掉|删除|去掉)|删掉|删除|抹掉|清空|清除)(?:吧|了|掉)?[。.!！]*$`)
 	forgetEN    = cues.CompileInside(`(?i)^(?:ok(?:ay)?,? |so,? |and |now,? |hey,? |actually,? |please,? |can you |could you |would you |will you |i (?:want|need|'d like) you to |you (?:can|should|may) |just )*(?:forget|erase|delete|remove|unlearn|stop remembering|don'?t remember|do not remember|no longer remember|don'?t keep|wipe)(?: about)?\b(.*)$`)
 	memoryNoun  = regexp.MustCompile(`(?i)\bmemor(?:y|ies)\b|\b(?:know|remember|remembered|told you|said|stored|saved) |记忆|记得|记住|我说过|告诉过你|关于我|我的|我叫|我在|我住|我对|我是`)
-	everything  = regexp.MustCompile(`(?i)^(?:that )?(?:everything|all|all of it|all of that)(?: that)?(?: you (?:know|remember|have|stored|saved|learned)(?: about)?| about)?(?: (?:me|i(?:'ve| have)? (?:told|said)(?: to)? you)| of my memories| my memories)?$|^(?:all )?(?:of )?(?:my|your) (?:saved |stored )?memories(?: about me)?$|^(?:all )?memories about me$|^(?:关于我的?|我的|你记得的?|有关我的?)?(?:一切|所有|全部)(?:的)?(?:记忆|事情|信息|内容|东西|事)?(?:吧|了)?$|^(?:关于我的?|我的|你对我的)(?:所有|全部|一切)?记忆(?:吧)?$|^(?:所有|全部)(?:关于我的|我的)(?:记忆|事情|信息|内容|一切|事)?$`)
+	everything  = targets.Compile(`(?i)^(?:that )?(?:everything|all|all of it|all of that)(?: that)?(?: you (?:know|remember|have|stored|saved|learned)(?: about)?| about)?(?: (?:me|i(?:'ve| have)? (?:told|said)(?: to)? you)| of my memories| my memories)?$|^(?:all )?(?:of )?(?:my|your) (?:saved |stored )?memories(?: about me)?$|^(?:all )?memories about me$|^(?:关于我的?|我的|你记得的?|有关我的?)?(?:一切|所有|全部)(?:的)?(?:记忆|事情|信息|内容|东西|事)?(?:吧|了)?$|^(?:关于我的?|我的|你对我的)(?:所有|全部|一切)?记忆(?:吧)?$|^(?:所有|全部)(?:关于我的|我的)(?:记忆|事情|信息|内容|一切|事)?$`)
 	anaphora    = regexp.MustCompile(`(?i)^(?:that|this|it|the last (?:one|thing|part|bit)|what i (?:just |last )?(?:said|told you)(?: just now)?|my last (?:message|statement))?(?: please| then| now)?$|^(?:这个|那个|这条|那条|这件事|那件事|这事|那事|它|这点|刚才那?(?:个|条|件事|句|段)?(?:话)?(?:说的)?|刚刚(?:说的|那条)|上一?(?:条|句|个)|我刚才?说的(?:话)?)?(?:吧|了|好了|啊)?$`)
 	cancelSaid  = cues.CompileInside(`(?i)^(?:算了|不了|不)?[，,]?(?:不用|不必|别|不要)(?:再)?(?:帮我)?记(?:了|下来?了?|住了?|下了?)?(?:吧|啦|哦|啊)?$|^(?:never ?mind|nvm|actually|no)?,? ?(?:you )?(?:don'?t|do not|needn'?t|no need to)(?: have to| need to)? (?:remember|save|note|store|keep|write down|record)(?: (?:that|this|it))?(?: down)?(?: after all| any ?more)?$|^scratch that$|^取消记忆$|^刚才的?不算$|^当我没说(?:过)?$`)
 	idiom       = regexp.MustCompile(`(?i)^(?: ?(?:it|about it(?:,.*)?|it,.*|that noise|you|not|to|me not))?$`)
-	notForget   = regexp.MustCompile(`(?:别|不要|不能|可别|千万别|勿)(?:忘|忘了|忘记)|(?:我|他|她|我们|差点|老是|总|又)(?:总是|经常|都|也|又|差点|刚)?忘|忘不了|难忘`)
+	notForget   = cues.Compile(`(?:别|不要|不能|可别|千万别|勿)(?:忘|忘了|忘记)|(?:我|他|她|我们|差点|老是|总|又)(?:总是|经常|都|也|又|差点|刚)?忘|忘不了|难忘`)
 	dataWork    = regexp.MustCompile(`(?i)\b(?:row|column|line|file|table|record|duplicate|word|sentence|paragraph|branch|comment|key|item|node|element|character|space|folder|function|test|class|from the (?:list|table|file|text|array|string|db|database))s?\b|行|列|文件|表格|重复|代码|函数|段落|空格|句子|字段|分支|注释|文件夹|这段话|标题|图`)
 )
+
+// isEverything reports whether all that is known of the user is to be forgotten.
+func isEverything(target string) bool {
+	hits := targets.Scan(target)
+	return everything.Match(target, &hits)
+}
 
 // forgetAsked reads a wish to forget: its kind and the words that name what.
 func (c *cued) forgetAsked() (forgetKind, string) {
@@ -108,7 +117,7 @@ func (c *cued) forgetAsked() (forgetKind, string) {
 	if cancel && cancelSaid.MatchString(bare) {
 		return forgetCancel, ""
 	}
-	if strings.Contains(text, "忘") && notForget.MatchString(text) {
+	if notForget.Match(text, &c.hits) && strings.Contains(text, "忘") {
 		return forgetNone, ""
 	}
 	var rest string
@@ -131,7 +140,7 @@ func (c *cued) forgetAsked() (forgetKind, string) {
 	switch {
 	case strict && (!memoryNoun.MatchString(target+" ") || dataWork.MatchString(target)):
 		return forgetNone, "" // "delete the second row", "删掉重复行"
-	case everything.MatchString(target):
+	case isEverything(target):
 		return forgetAll, ""
 	case idiom.MatchString(" "+target) && target != "":
 		return forgetNone, ""

@@ -115,8 +115,9 @@ func loud(text string) *utterance {
 
 // warm readies the patterns, which takes some hundred milliseconds.
 func warm() {
-	for _, set := range []*prefilter.Set{anyCue, &cues, screen, &patterns, &datePatternSet} {
+	for _, set := range []*prefilter.Set{anyCue, &cues, &targets, screen, &patterns, &datePatternSet} {
 		set.Scan("")
 	}
 	policy.NeverStore("-")
+	policy.Guard("")
 }

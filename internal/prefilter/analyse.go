@@ -156,49 +156,60 @@ func repeated(sub info) info {
 // concat joins what is known of neighbours: the end of one with the beginning
 // of the next.
 func concat(subs []*syntax.Regexp, loose bool) info {
-	out := info{need: []branch{{}}}
-	run, exact := []string{""}, true // the strings at the end of what was read
-	flush := func() {
-		if exact {
-			out.prefix, exact = run, false
-		}
-		out.need = and(out.need, []branch{needs(run)})
-	}
+	j := joint{run: []string{""}, exact: true, need: []branch{{}}}
 	for _, sub := range subs {
-		in := analyse(sub, loose)
-		head := in.exact
-		if head == nil {
-			head = in.prefix
-		}
-		if len(run)*len(head) <= maxExact {
-			run = product(run, head)
-		} else {
-			flush()
-			if apart(run) {
-				head = product([]string{string(signWord)}, head)
-			}
-			run = head
-		}
-		if in.exact != nil {
-			continue
-		}
-		before := run
-		flush()
-		out.need = and(out.need, in.need)
-		switch run = in.suffix; {
-		case in.ends == nil:
-		case broken(before) && blank(in.ends):
-			run = []string{string(signBreak)}
-		case apart(before) && apart(in.ends):
-			run = []string{string(signWord)}
-		}
+		j.add(analyse(sub, loose))
 	}
-	if exact {
-		return info{exact: run}
+	if j.exact {
+		return info{exact: j.run}
 	}
-	flush()
-	out.suffix = run
-	return out
+	j.flush()
+	return info{prefix: j.prefix, suffix: j.run, need: j.need}
+}
+
+// joint is a concatenation as far as it was read.
+type joint struct {
+	run    []string // what it may end with
+	exact  bool     // run is all of it
+	prefix []string // what it begins with, once it is not
+	need   []branch
+}
+
+// flush makes a condition of run, before it is lost.
+func (j *joint) flush() {
+	if j.exact {
+		j.prefix, j.exact = j.run, false
+	}
+	j.need = and(j.need, []branch{needs(j.run)})
+}
+
+func (j *joint) add(in info) {
+	head := in.exact
+	if head == nil {
+		head = in.prefix
+	}
+	if len(j.run)*len(head) <= maxExact {
+		j.run = product(j.run, head)
+	} else {
+		j.flush()
+		if apart(j.run) {
+			head = product([]string{string(signWord)}, head)
+		}
+		j.run = head
+	}
+	if in.exact != nil {
+		return
+	}
+	before := j.run
+	j.flush()
+	j.need = and(j.need, in.need)
+	switch j.run = in.suffix; {
+	case in.ends == nil:
+	case broken(before) && blank(in.ends):
+		j.run = []string{string(signBreak)}
+	case apart(before) && apart(in.ends):
+		j.run = []string{string(signWord)}
+	}
 }
 
 // alternate unites what is known of alternatives. Those that only need one of

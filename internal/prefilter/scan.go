@@ -2,6 +2,7 @@ package prefilter
 
 import (
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -10,7 +11,8 @@ import (
 // index finds the atoms of a set in a text. Atoms are filed under where they
 // may begin and under their first one, two, three or six bytes.
 type index struct {
-	first [256]uint16 // the files in which atoms begin with a byte
+	first [256]uint16  // the files in which atoms begin with a byte
+	pairs [1024]uint64 // the first two bytes of atoms
 	bloom [1 << (bloomBits - 6)]uint64
 	table []slot // open addressing, a power of two
 	shift uint
@@ -34,6 +36,9 @@ const (
 	anywhere, atWord, atText      = 0, 4, 8
 	anyFiles, wordFiles, allFiles = 0x00F, 0x0FF, 0xFFF
 )
+
+// oneByte are the files of the atoms of one byte.
+const oneByte = 0x111
 
 // keyMasks are the bytes of a file's keys.
 var keyMasks = [4]uint64{0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFFFFFF}
@@ -95,13 +100,12 @@ func (x *index) scan(text string) Hits {
 		} else {
 			word = lowerWord(load(tail[i-tailFrom : i-tailFrom+8]))
 		}
-		for ; files != 0; files &= files - 1 {
-			file := bits.TrailingZeros16(files)
-			key := word&keyMasks[file&3] | uint64(file+1)<<56
-			if h := key * mix; x.bloom[h>>(64-bloomBits+6)]>>(h>>(64-bloomBits)&63)&1 != 0 {
-				w.find(i, word, key, h)
+		if x.pairs[word>>6&1023]>>(word&63)&1 == 0 {
+			if files &= oneByte; files == 0 {
+				continue
 			}
 		}
+		w.search(i, word, files)
 	}
 	return w.hits
 }
@@ -166,6 +170,17 @@ type walk struct {
 	met  [maxConds / 64]uint64
 }
 
+// search looks for atoms at i, where word is, in some files.
+func (w *walk) search(i int, word uint64, files uint16) {
+	for ; files != 0; files &= files - 1 {
+		file := bits.TrailingZeros16(files)
+		key := word&keyMasks[file&3] | uint64(file+1)<<56
+		if h := key * mix; w.bloom[h>>(64-bloomBits+6)]>>(h>>(64-bloomBits)&63)&1 != 0 {
+			w.find(i, word, key, h)
+		}
+	}
+}
+
 // find looks for the atoms of a key at i.
 func (w *walk) find(i int, word, key, hash uint64) {
 	for at := hash >> w.shift; ; at++ {
@@ -225,43 +240,56 @@ func (w *walk) meet(e *entry) {
 
 // build makes the index of the patterns added so far.
 func (s *Set) build() {
-	x := &s.index
-	conds, serves := map[string]uint16{}, [][]uint16{} // by the text of a condition
-	atoms := map[atom][]uint16{}                       // the conditions an atom meets
+	d := draft{index: &s.index, conds: map[string]uint16{}, atoms: map[atom][]uint16{}}
 	for p := range s.parts {
 		for _, b := range s.parts[p].need() {
-			if len(b) == 0 {
-				x.always[p>>6] |= 1 << (p & 63)
-				continue
-			}
-			way := uint16(len(x.owner))
-			x.owner = append(x.owner, uint16(p))
-			x.left[way] = uint8(len(b))
-			for _, c := range b {
-				key := strings.Join(c, "\x00")
-				id, known := conds[key]
-				if !known {
-					id = uint16(len(serves))
-					conds[key] = id
-					serves = append(serves, nil)
-					for _, text := range c {
-						a := atomOf(text)
-						atoms[a] = append(atoms[a], id)
-					}
-				}
-				serves[id] = append(serves[id], way)
-			}
+			d.add(uint16(p), b)
 		}
 	}
-	if len(serves) > maxConds || len(x.owner) > maxWays {
-		panic(fmt.Sprintf("prefilter: %d conditions, %d ways: too many", len(serves), len(x.owner)))
+	x := d.index
+	if len(d.serves) > maxConds || len(x.owner) > maxWays {
+		panic(fmt.Sprintf("prefilter: %d conditions, %d ways: too many", len(d.serves), len(x.owner)))
 	}
-	for _, ways := range serves {
+	for _, ways := range d.serves {
 		from := uint16(len(x.serves))
 		x.serves = append(x.serves, ways...)
 		x.conds = append(x.conds, span{from, uint16(len(x.serves))})
 	}
-	x.file(atoms)
+	x.file(d.atoms)
+}
+
+// draft gathers what goes into an index.
+type draft struct {
+	*index
+	conds  map[string]uint16 // by their strings
+	serves [][]uint16        // branches, by condition
+	atoms  map[atom][]uint16 // the conditions an atom meets
+}
+
+// add adds a way in which a part may match.
+func (d *draft) add(part uint16, b branch) {
+	if len(b) == 0 {
+		d.always[part>>6] |= 1 << (part & 63)
+		return
+	}
+	way := uint16(len(d.owner))
+	d.owner = append(d.owner, part)
+	for _, c := range b {
+		key := strings.Join(c, "\x00")
+		id, known := d.conds[key]
+		if !known {
+			id = uint16(len(d.serves))
+			d.conds[key], d.serves = id, append(d.serves, nil)
+			for _, text := range c {
+				a := atomOf(text)
+				d.atoms[a] = append(d.atoms[a], id)
+			}
+		}
+		d.serves[id] = append(d.serves[id], way)
+	}
+	if way < maxWays {
+		d.left[way] = uint8(len(b))
+	}
 }
 
 // file puts the atoms under their keys.
@@ -281,20 +309,21 @@ func (x *index) file(atoms map[atom][]uint16) {
 		if c := a.text[0]; c >= 'a' && c <= 'z' {
 			x.first[c-0x20] |= 1 << file
 		}
+		x.pairs[e.head>>6&1023] |= 1 << (e.head & 63)
 		key := e.head&keyMasks[file&3] | uint64(file+1)<<56
 		byKey[key] = append(byKey[key], e)
 	}
+	x.hash(byKey)
+}
+
+// hash lays out the table of keys.
+func (x *index) hash(byKey map[uint64][]entry) {
 	size, log := 64, uint(6)
 	for size < 2*len(byKey) {
 		size, log = 2*size, log+1
 	}
 	x.table, x.shift = make([]slot, size), 64-log
-	keys := make([]uint64, 0, len(byKey))
-	for k := range byKey {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		from := uint16(len(x.entries))
 		x.entries = append(x.entries, byKey[key]...)
 		h := key * mix

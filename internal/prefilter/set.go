@@ -1,10 +1,10 @@
-// Package prefilter tells cheaply which of many regular expressions cannot
-// match a text, so that only the others are run. From the syntax tree of each
-// pattern it computes literals of which any match must hold some; one scan of a
-// text finds all literals of all patterns of a Set at once. This is what RE2
-// calls FilteredRE2; for Go's regexp no library does it. A pattern that passes
-// may still not match; one that does not pass never matches. The package knows
-// nothing of what the patterns are about.
+// Package prefilter decides which of many regular expressions cannot match a
+// text, so that only the others are run. From the syntax tree of each pattern it
+// computes literals of which any match must hold some; one scan of a text finds
+// all literals of all patterns of a Set at once. This is what RE2 calls
+// FilteredRE2; for Go's regexp no library does it. A pattern that passes may
+// still not match; one that does not pass never matches. The package must not
+// know what the patterns are about.
 package prefilter
 
 import (
@@ -60,6 +60,7 @@ func (p *part) need() []branch {
 	for i := range need {
 		need[i] = necessary(need[i])
 	}
+	p.sure = p.sure && len(need) == 1 && len(need[0]) == 1
 	return need
 }
 
@@ -131,22 +132,8 @@ const maxParts = 24
 // alternatives takes a pattern apart at its outermost bars, each part with the
 // flags that hold for it. Alternatives that are mere words stay together.
 func alternatives(expr string) []string {
-	var out []string
-	plain, flags, start, depth := "", "", 0, 0
-	add := func(piece string) {
-		for strings.HasPrefix(piece, "(?") {
-			n := strings.IndexAny(piece, ":)P")
-			if n < 0 || piece[n] != ')' {
-				break
-			}
-			flags, piece = flags+piece[:n+1], piece[n+1:]
-		}
-		if (flags == "" || words(piece)) && piece != "" && !strings.ContainsAny(piece, `\^$.[](){}*+?`) {
-			plain += "|" + piece
-			return
-		}
-		out = append(out, flags+piece)
-	}
+	var l list
+	start, depth := 0, 0
 	for i := 0; i < len(expr); i++ {
 		switch c := expr[i]; {
 		case c == '\\':
@@ -158,18 +145,40 @@ func alternatives(expr string) []string {
 		case c == ')':
 			depth--
 		case c == '|' && depth == 0:
-			add(expr[start:i])
+			l.add(expr[start:i])
 			start = i + 1
 		}
 	}
-	add(expr[start:])
-	if plain != "" {
-		out = append(out, plain[1:])
+	l.add(expr[start:])
+	if l.words != "" {
+		l.parts = append(l.parts, l.words[1:])
 	}
-	if len(out) == 1 || len(out) > maxParts {
+	if len(l.parts) == 1 || len(l.parts) > maxParts {
 		return []string{expr}
 	}
-	return out
+	return l.parts
+}
+
+// list gathers alternatives.
+type list struct {
+	parts []string
+	words string // those that are mere words, each behind a bar
+	flags string // that hold from here on
+}
+
+func (l *list) add(piece string) {
+	for strings.HasPrefix(piece, "(?") {
+		n := strings.IndexAny(piece, ":)P")
+		if n < 0 || piece[n] != ')' {
+			break
+		}
+		l.flags, piece = l.flags+piece[:n+1], piece[n+1:]
+	}
+	if (l.flags == "" || words(piece)) && piece != "" && !strings.ContainsAny(piece, `\^$.[](){}*+?`) {
+		l.words += "|" + piece
+		return
+	}
+	l.parts = append(l.parts, l.flags+piece)
 }
 
 // words reports whether an expression is nothing but words of a script without

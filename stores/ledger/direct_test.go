@@ -56,11 +56,11 @@ func TestReadsThatAreLeft(t *testing.T) {
 	l := opened(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	free := make(chan struct{})
-	defer close(free)
 	_, err := directly(ctx, l.direct, func(source) (int, error) { cancel(); <-free; return 0, nil })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the cancellation's", err)
 	}
+	close(free)
 	for range 2 * directs {
 		if _, err := directly(t.Context(), l.direct, func(source) (int, error) { panic("broken") }); err == nil {
 			t.Fatal("a panic is no error")
