@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,10 +14,10 @@ import (
 func TestGaugeOfAStoreThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})
-		reads := 0
+		var reads atomic.Int32
 		answer := func() (int, error) { return 7, nil }
 		gauge := bounded(time.Second, func(context.Context) (int, error) {
-			reads++
+			reads.Add(1)
 			<-hang
 			return answer()
 		})
@@ -29,8 +30,8 @@ func TestGaugeOfAStoreThatHangs(t *testing.T) {
 				t.Errorf("%d took %v", i, took)
 			}
 		}
-		if reads != 1 {
-			t.Errorf("%d reads under way, want 1", reads)
+		if n := reads.Load(); n != 1 {
+			t.Errorf("%d reads under way, want 1", n)
 		}
 		close(hang)
 		synctest.Wait()

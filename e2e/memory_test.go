@@ -71,6 +71,9 @@ func TestMemoryIsItsOwnersC066(t *testing.T) {
 	id, request := "/v1/memories/"+m.ID, first.header.Get("X-Strata-Request-Id")
 	for _, w := range []who{{tenant: "T1", user: "U2"}, {tenant: "T2", user: "U1"}, {tenant: "T1", user: "u1"}, {tenant: "T1", user: "U1\u00a0"},
 		{tenant: "T1"}, {tenant: "T2"}, {tenant: "T1 U1", user: "U1"}} {
+		if w.user != "" { // with a memory of its own, so that memories are read
+			r.addMemory(t, w, "conclusion", "note", "The locker of the gym is green.")
+		}
 		for _, session := range []string{"S1", "S9", ""} {
 			w.session = session
 			r.ask(t, w, user(question)).wantMarker(t, zebra, false)

@@ -295,3 +295,33 @@ func (c *conversation) compare(t *testing.T, before, now stood) {
 		t.Errorf("the stable block stays though what stands has changed:\n%s", now.stable())
 	}
 }
+
+// TestStatementLearnedWithinALoop: what the user stated a turn ago may be
+// learned while the next turn's tool loop runs. The loop goes on as it began;
+// from the turn after it the statement stands.
+func TestStatementLearnedWithinALoop(t *testing.T) {
+	r := newRig(t, loopUpstream)
+	w := u1("learned-late")
+	r.addMemory(t, w, "preference", "address", "Wants to be called Robin.")
+	messages := []string{system("Use tools."), user("Good morning!"), assistant("Good morning."), user("From now on always answer in bullet points.")}
+	r.ask(t, w, append(messages, toolLoop("", 2)[2:]...)...).wantOK(t)
+	messages = append(messages, assistant("Done."), user("What is a keel?"))
+	first := r.ask(t, w, append(messages, toolLoop("", 0)[2:]...)...)
+	r.flush(t)
+	second := r.ask(t, w, append(messages, toolLoop("", 1)[2:]...)...)
+	third := r.ask(t, w, append(messages, toolLoop("", 2)[2:]...)...)
+	for _, a := range []reply{first, second, third} {
+		a.wantOK(t)
+		a.wantClientBytes(t)
+		a.wantTimes(t, "Robin", 1)
+		if a.injected() != first.injected() {
+			t.Errorf("the inserted text changes within a tool loop:\n%s\n%s", first.injected(), a.injected())
+		}
+	}
+	messages = append(messages, toolLoop("", 2)[2:]...)
+	a := r.ask(t, w, append(messages, assistant("Done."), user("And what is a mast?"))...)
+	a.wantOK(t)
+	if !strings.Contains(a.stable(), "bullet points") || !strings.Contains(a.stable(), "Robin") {
+		t.Errorf("the next turn's stable block:\n%s", a.stable())
+	}
+}

@@ -251,3 +251,6 @@ func (f *fakeLedger) Redact(ctx context.Context, _ string, texts []stores.Redact
 	}
 	return ctx.Err()
 }
+
+// Sync has nothing to wait for: the fake writes at once.
+func (f *fakeLedger) Sync(context.Context) error { return nil }

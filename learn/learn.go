@@ -29,6 +29,8 @@ type Ledger interface {
 	// Learn writes a lesson in one transaction; ErrConflict when something
 	// changed since it was decided.
 	Learn(ctx context.Context, lesson stores.Lesson) error
+	// Sync returns when everything recorded so far is written.
+	Sync(ctx context.Context) error
 	// Unlearned counts the exchanges that wait.
 	Unlearned(ctx context.Context) (int, error)
 	// Unredacted returns exchanges that are not to be learned from and whose
@@ -120,6 +122,9 @@ func (l *Learner) Run(ctx context.Context) {
 // do: those that failed, those another process holds, or those left when ctx
 // ended.
 func (l *Learner) Flush(ctx context.Context) (pending int, err error) {
+	if err := l.c.Ledger.Sync(ctx); err != nil {
+		return 0, err
+	}
 	err = l.work(ctx)
 	pending, countErr := l.c.Ledger.Unlearned(ctx)
 	return pending, errors.Join(err, countErr)
