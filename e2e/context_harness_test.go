@@ -441,9 +441,20 @@ func (r *rig) deleteMemory(t testing.TB, w who, id string) int {
 	return status
 }
 
+// written returns when all that was recorded before is in the store: an answer
+// does not wait longer than 50 ms for that. Writes keep their order, and
+// closing a session that is not there is one that changes nothing.
+func (r *rig) written(t testing.TB) {
+	t.Helper()
+	if status, text := r.control(t, who{}, http.MethodPost, "/v1/sessions/not-there/close?user=nobody", "application/json", "{}"); status != http.StatusNotFound {
+		t.Errorf("closing a session that is not there: %d %s", status, text)
+	}
+}
+
 // flush makes Strata learn from all that is recorded.
 func (r *rig) flush(t testing.TB) {
 	t.Helper()
+	r.written(t)
 	var v struct {
 		Pending *int `json:"pending"`
 	}
@@ -463,6 +474,7 @@ type turn struct {
 // turns are what is recorded of a session; nil when there is none.
 func (r *rig) turns(t testing.TB, w who) []turn {
 	t.Helper()
+	r.written(t)
 	status, text := r.control(t, who{tenant: w.tenant}, http.MethodGet,
 		"/v1/sessions/"+url.PathEscape(w.session)+"?user="+url.QueryEscape(w.user), "", "")
 	if status == http.StatusNotFound {
@@ -475,14 +487,4 @@ func (r *rig) turns(t testing.TB, w who) []turn {
 		t.Fatalf("session %s: %d %s", w.session, status, text)
 	}
 	return v.Turns
-}
-
-// caseFile is the input of one of the recorded cases.
-func caseFile(t testing.TB, name string) string {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -63,7 +64,7 @@ func (a reply) cited() []string {
 }
 
 func TestC095NewVersionReplacesTheOldOne(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, nil, patient)
 	first := r.putDocument(t, "", "contacts.md", caseFile(t, "C095v1.md"))
 	a := r.ask(t, u1("C095-1"), user("值班电话是多少？"))
 	a.wantClientBytes(t)
@@ -107,7 +108,7 @@ func TestC095NewVersionReplacesTheOldOne(t *testing.T) {
 }
 
 func TestC097DeletedDocumentIsGone(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, nil, patient)
 	const text = "# Parking\n\nThe parking garage opens with badge colour violet, PARK-31.\n"
 	ask := func(session string) reply {
 		t.Helper()
@@ -136,7 +137,7 @@ func TestC097DeletedDocumentIsGone(t *testing.T) {
 // TestC097DeletedInTheMiddleOfATurn: the calls of a tool loop get the same
 // text, but never what has been deleted meanwhile.
 func TestC097DeletedInTheMiddleOfATurn(t *testing.T) {
-	r := newRig(t, loopUpstream)
+	r := newRig(t, loopUpstream, patient)
 	r.putDocument(t, "", "register.md", registerText)
 	w := u1("C097-loop")
 	r.ask(t, w, toolLoop("what is my project code", 0)...).wantTimes(t, registerHit, 1)
@@ -147,7 +148,7 @@ func TestC097DeletedInTheMiddleOfATurn(t *testing.T) {
 }
 
 func TestC097DeleteDuringIngestion(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, nil, patient)
 	var text strings.Builder
 	text.WriteString("# Parking\n\n")
 	for n := 0; text.Len() < 9<<20; n++ {
@@ -190,7 +191,7 @@ func TestC097DeleteDuringIngestion(t *testing.T) {
 }
 
 func TestC098TwoCharacterWords(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, nil, patient)
 	r.putDocument(t, "", "manual.md", caseFile(t, "C098.md"))
 	for question, want := range map[string]string{
 		"部署": "一", "部署方案": "一", "谁负责值守": "二", "静默发布怎么回滚？": "三", "營造": "四", "rollback": "三",
@@ -211,7 +212,7 @@ func TestC098TwoCharacterWords(t *testing.T) {
 }
 
 func TestC115DocumentsOfAnotherTenant(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, nil, patient)
 	contacts := func(number string) string {
 		return "# Contacts\n\n## Night\nThe on-call number at night is " + number + "-N.\n\n## Day\nThe on-call number by day is " + number +
 			"-D.\n\n## Weekend\nThe on-call number at the weekend is " + number + "-W.\n"
@@ -271,7 +272,7 @@ func TestC115DocumentsOfAnotherTenant(t *testing.T) {
 // TestGroupsOfDocuments: what is for one group alone is found by its members,
 // and takes nobody else's place in the ranks.
 func TestGroupsOfDocuments(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, nil, patient)
 	var bands strings.Builder
 	for n := range 600 {
 		fmt.Fprintf(&bands, "## Level five, %d\nWhat is the salary band of level five? The salary band of level five is BAND-90, note %d.\n\n", n, n)
@@ -302,7 +303,7 @@ func TestGroupsOfDocuments(t *testing.T) {
 }
 
 func TestC126ReadRightAfterAWrite(t *testing.T) {
-	r := newRig(t, nil)
+	r := newRig(t, nil, patient)
 	// A thin client's next turn, within a millisecond, carries the one before.
 	const sessions, workers = 1000, 16
 	next := make(chan int, sessions)
@@ -310,6 +311,7 @@ func TestC126ReadRightAfterAWrite(t *testing.T) {
 		next <- n
 	}
 	close(next)
+	var missed atomic.Int64
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
@@ -318,14 +320,24 @@ func TestC126ReadRightAfterAWrite(t *testing.T) {
 				marker := fmt.Sprintf("TURN-%d-ONE", n)
 				r.ask(t, w, user("Let us speak about the garden, "+marker))
 				a := r.ask(t, w, user("And what about the roses in it?"))
-				if got := strings.Count(a.upBody(), marker); got != 1 && !t.Failed() {
-					t.Errorf("the second turn of session %d carries the first %d times (%s; late so far: %v):\n%s", n, got,
-						a.header.Get("X-Strata-Context"), r.metric(t, "strata_exchanges_late_total"), a.upBody())
+				switch strings.Count(a.upBody(), marker) {
+				case 1:
+				case 0:
+					missed.Add(1)
+					t.Logf("the second turn of session %d does not carry the first (%s)", n, a.header.Get("X-Strata-Context"))
+				default:
+					t.Errorf("the second turn of session %d carries the first more than once:\n%s", n, a.upBody())
 				}
 			}
 		})
 	}
 	wg.Wait()
+	// Only what is counted as late may be missed: an answer does not wait
+	// longer for its record, nor a request for the store.
+	late := r.metric(t, "strata_exchanges_late_total") + float64(strings.Count(r.stderr.String(), "no context: the ledger did not answer"))
+	if float64(missed.Load()) > late {
+		t.Errorf("%d turns were missed, %v were counted as late", missed.Load(), late)
+	}
 	r.readAfterWrite(t)
 }
 
@@ -341,7 +353,7 @@ func (r *rig) readAfterWrite(t *testing.T) {
 				marker := fmt.Sprintf("GOAL-%d-%d-END", n, round)
 				m := r.addMemory(t, w, "goal", "garden", "Wants to plant roses in the garden, "+marker)
 				w.session = fmt.Sprintf("W%d-%d", n, round)
-				if a := r.ask(t, w, user("Which roses do I want to plant in the garden?")); strings.Count(a.upBody(), marker) != 1 {
+				if a := r.ask(t, w, user("Which roses do I want to plant in the garden?")); strings.Count(a.upBody(), marker) != 1 && !a.late() {
 					t.Errorf("a question right after the write does not carry it (%s):\n%s", a.header.Get("X-Strata-Context"), a.upBody())
 				}
 				if status := r.deleteMemory(t, w, m.ID); status != http.StatusOK {
@@ -355,7 +367,7 @@ func (r *rig) readAfterWrite(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if late := r.metric(t, "strata_exchanges_late_total"); late > 0 {
-		t.Logf("%v exchanges were recorded late", late)
-	}
 }
+
+// patient lets a busy machine take its time; deadlines have tests of their own.
+const patient = "STRATA_PLAN_RAG_DEADLINE=5s"

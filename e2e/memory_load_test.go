@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,12 +34,56 @@ func TestWriteLoadC093(t *testing.T) {
 	if testing.Short() {
 		sessions = 50
 	}
-	writeLoad(t, sessions, turns)
+	for try := 1; ; try++ {
+		p99, others := writeLoad(t, sessions, turns)
+		switch {
+		case t.Failed() || p99 < 50:
+			return
+		case others > 0.2:
+			t.Logf("p99 is not judged: other programs took %.0f %% of the processors' time", 100*others)
+			return
+		case try == 3:
+			t.Errorf("p99 of the time added is %.1f ms, want under 50 ms", p99)
+			return
+		}
+	}
+}
+
+// processors is the processor time in seconds that all programs of this
+// machine have used, and how much of it this test and its program.
+func processors(t *testing.T, p *program) (all, ours float64) {
+	t.Helper()
+	const tick = 100 // a second, on every Linux
+	fields := func(file, behind string) []string {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(text), behind)
+		return strings.Fields(rest)
+	}
+	sum := func(list []string) (n float64) {
+		for _, text := range list {
+			v, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += v / tick
+		}
+		return n
+	}
+	machine := fields("/proc/stat", "cpu ") // user nice system idle iowait irq softirq steal
+	all = sum(machine[:3]) + sum(machine[5:8])
+	for _, file := range []string{"/proc/self/stat", p.proc("stat")} {
+		ours += sum(fields(file, ") ")[11:13]) // utime stime
+	}
+	return all, ours
 }
 
 // writeLoad has many sessions ask beside uploads and reads, checks that all is
-// recorded, and logs the milliseconds added.
-func writeLoad(t *testing.T, sessions, turns int) {
+// recorded, and returns the 99th percentile of the milliseconds added and the
+// share of the processors' time that other programs took.
+func writeLoad(t *testing.T, sessions, turns int) (p99, others float64) {
 	// A model that takes a while, as all do: the sessions ask one after the
 	// other and not as fast as two processors can.
 	answer := upstreamtest.Respond(200).Header("Content-Type", "application/json").SendHead().Pause(600 * time.Millisecond).WriteString(plainAnswer("OK."))
@@ -45,6 +91,8 @@ func writeLoad(t *testing.T, sessions, turns int) {
 	r.client.Transport.(*http.Transport).MaxIdleConnsPerHost = sessions
 	r.memories(t, u1(""), "") // reads the token, once
 
+	began := time.Now()
+	allBefore, oursBefore := processors(t, r.program)
 	stop := make(chan struct{})
 	var beside, asking sync.WaitGroup
 	var reads, longest atomic.Int64
@@ -87,6 +135,8 @@ func writeLoad(t *testing.T, sessions, turns int) {
 	asking.Wait()
 	close(stop)
 	beside.Wait()
+	all, ours := processors(t, r.program)
+	others = ((all - allBefore) - (ours - oursBefore)) / time.Since(began).Seconds() / float64(runtime.NumCPU())
 	r.flush(t)
 
 	recorded := 0
@@ -101,12 +151,13 @@ func writeLoad(t *testing.T, sessions, turns int) {
 			t.Errorf("the log says %q:\n%.2000s", word, r.stderr)
 		}
 	}
-	all := slices.Concat(times...)
-	slices.Sort(all)
-	p99 := all[len(all)*99/100]
-	t.Logf("%d turns, time added before the request: median %.2f ms, p99 %.2f ms, longest %.2f ms; %d reads of all memories beside, longest %v; late records %v",
-		len(all), all[len(all)/2], p99, all[len(all)-1], reads.Load(), time.Duration(longest.Load()), r.metric(t, "strata_exchanges_late_total"))
+	added := slices.Concat(times...)
+	slices.Sort(added)
+	p99 = added[len(added)*99/100]
+	t.Logf("%d turns, time added before the request: median %.2f ms, p99 %.2f ms, longest %.2f ms; %d reads of all memories beside, longest %v; late records %v; other programs took %.0f %% of the processors' time",
+		len(added), added[len(added)/2], p99, added[len(added)-1], reads.Load(), time.Duration(longest.Load()), r.metric(t, "strata_exchanges_late_total"), 100*others)
 	r.stop(t)
+	return p99, others
 }
 
 // plainAnswer is the body of a finished answer.

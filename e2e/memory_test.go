@@ -31,6 +31,18 @@ func (a reply) wantMarker(t testing.TB, marker string, want bool) {
 	}
 }
 
+// askServed asks until nothing of the answer's context was left out for coming
+// late, as happens now and then on a busy machine.
+func (r *rig) askServed(t testing.TB, w who, messages ...string) (a reply) {
+	t.Helper()
+	for range 10 {
+		if a = r.ask(t, w, messages...); !a.late() {
+			break
+		}
+	}
+	return a
+}
+
 // wantNowhere checks that no answer of the control plane to w holds a marker.
 func (r *rig) wantNowhere(t testing.TB, w who, marker string, paths ...string) {
 	t.Helper()
@@ -66,7 +78,7 @@ func TestMemoryIsItsOwnersC066(t *testing.T) {
 	const question = "What is my locker code?"
 	asked := owner
 	asked.session = "S9"
-	r.ask(t, asked, user(question)).wantMarker(t, zebra, true) // and every cache is warm
+	r.askServed(t, asked, user(question)).wantMarker(t, zebra, true) // and every cache is warm
 
 	id, request := "/v1/memories/"+m.ID, first.header.Get("X-Strata-Request-Id")
 	for _, w := range []who{{tenant: "T1", user: "U2"}, {tenant: "T2", user: "U1"}, {tenant: "T1", user: "u1"}, {tenant: "T1", user: "U1\u00a0"},
@@ -136,7 +148,7 @@ func TestOneKeyForAllC068(t *testing.T) {
 	r.ask(t, u1("A"), user(fact))
 	r.flush(t)
 	r.ask(t, who{user: "U2", session: "A"}, user(question)).wantMarker(t, zebra, false)
-	r.ask(t, u1("B"), user(question)).wantMarker(t, zebra, true)
+	r.askServed(t, u1("B"), user(question)).wantMarker(t, zebra, true)
 }
 
 func TestBodyFieldNamesUserWhereSetC068(t *testing.T) {
@@ -252,7 +264,7 @@ func TestSameFactAtOnceC071(t *testing.T) {
 		if len(list) != 1 || !strings.Contains(strings.ToUpper(list[0].Summary), zebra) || len(list[0].Sources) != sources {
 			t.Fatalf("remembered %+v, want one about the code with %d sources", list, sources)
 		}
-		a := r.ask(t, u1("Q"), user("what is my project code"))
+		a := r.askServed(t, u1("Q"), user("what is my project code"))
 		if n := strings.Count(strings.ToUpper(a.injected()), zebra); n != 1 {
 			t.Errorf("inserted %d times: %s", n, a.injected())
 		}
@@ -297,7 +309,7 @@ func TestCorrectionReplacesC072(t *testing.T) {
 				}
 				for _, session := range []string{"C", "A", first.session} {
 					w.session = session
-					a := r.ask(t, w, user(c.question))
+					a := r.askServed(t, w, user(c.question))
 					a.wantMarker(t, c.now, true)
 					a.wantFormer(t, c.old)
 				}
@@ -362,7 +374,7 @@ func TestDeletedIsGoneC074(t *testing.T) {
 			m := remember(t, w)
 			for _, session := range []string{"S1", "S2"} {
 				w.session = session
-				r.ask(t, w, user(asks[0])).wantMarker(t, zebra, true)
+				r.askServed(t, w, user(asks[0])).wantMarker(t, zebra, true)
 			}
 			if status := r.deleteMemory(t, w, m.ID); status != http.StatusOK {
 				t.Fatal(status)
@@ -380,7 +392,7 @@ func TestDeletedIsGoneC074(t *testing.T) {
 		r.ask(t, w, user("Remember: my project code is ZEBRA-41"))
 		r.flush(t)
 		w.session = "S2"
-		r.ask(t, w, user(asks[0])).wantMarker(t, zebra, true)
+		r.askServed(t, w, user(asks[0])).wantMarker(t, zebra, true)
 		w.session = "S3"
 		r.ask(t, w, user("Forget my project code.")).wantMarker(t, zebra, false)
 		r.flush(t)
@@ -393,7 +405,7 @@ func TestDeletedIsGoneFromTheFileC074(t *testing.T) {
 	w := u1("S1")
 	m := r.addMemory(t, w, "conclusion", "project_code", "User's project code (我的项目代号) is ZEBRA-41.")
 	for range 3 {
-		r.ask(t, w, user("what is my project code")).wantMarker(t, zebra, true)
+		r.askServed(t, w, user("what is my project code")).wantMarker(t, zebra, true)
 	}
 	r.deleteMemory(t, w, m.ID)
 	r.stop(t)

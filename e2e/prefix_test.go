@@ -157,7 +157,7 @@ func (c *conversation) run(t *testing.T, r *rig) (requests []stood) {
 			c.history = append(c.history,
 				fmt.Sprintf(`{"role":"assistant","content":null,"tool_calls":[{"id":"call_%d_%d","type":"function","function":{"name":"lookup","arguments":"{}"}}]}`, i, call),
 				fmt.Sprintf(`{"role":"tool","tool_call_id":"call_%d_%d","content":"{\"blue valve\": %d, \"crane\": \"ready\"}"}`, i, call, call))
-			c.disturb(t, r, i, call)
+			c.disturb(t, r, i, call) // its writes stand behind the record of this call
 			if c.deleted && i == 5 && call == 0 {
 				standing = c.deleteStanding(t, r)
 				expected = standing
@@ -239,7 +239,7 @@ func (c *conversation) deleteStanding(t *testing.T, r *rig) bool {
 // the user changes what stands.
 func TestPromptPrefixStays(t *testing.T) {
 	r := prefixRig(t)
-	var figures struct{ requests, stable, volatile, changed, loops int }
+	var figures struct{ requests, stable, volatile, changed, loops, late int }
 	for n := range conversations {
 		c := converse(n)
 		c.seed(t, r)
@@ -254,7 +254,9 @@ func TestPromptPrefixStays(t *testing.T) {
 			if now.volatile() != "" {
 				figures.volatile++
 			}
-			if i > 0 {
+			if now.late() { // a busy machine: this promise gives way to the one about time
+				figures.late++
+			} else if i > 0 && !requests[i-1].late() {
 				c.compare(t, requests[i-1], now)
 				if now.standing && now.stable() != requests[i-1].stable() {
 					figures.changed++
@@ -269,8 +271,8 @@ func TestPromptPrefixStays(t *testing.T) {
 		}
 	}
 	// Had nothing been inserted, nothing would have been tested.
-	if figures.requests < 150 || figures.stable < 100 || figures.volatile < 60 || figures.changed < 10 || figures.loops < 40 {
-		t.Errorf("too little happened: %+v", figures)
+	if figures.late > figures.requests/10 || figures.requests < 150 || figures.stable < 100 || figures.volatile < 60 || figures.changed < 10 || figures.loops < 40 {
+		t.Errorf("too little happened, or too late: %+v", figures)
 	}
 	t.Logf("%+v", figures)
 }

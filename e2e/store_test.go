@@ -55,18 +55,29 @@ func lockFile(t testing.TB, path string, from, n int64) (release func()) {
 	return release
 }
 
+// pace is how long answers take while all is well, the slowest of some: tests
+// share their machine.
+func (r *rig) pace(t testing.TB) (slowest time.Duration) {
+	t.Helper()
+	for n := range 8 {
+		a := r.ask(t, u1(fmt.Sprintf("pace-%d", n)), user("what is my project code"))
+		slowest = max(slowest, a.took)
+	}
+	return slowest
+}
+
 // wantQuick checks that a broken store cost most requests no more than limit
-// and 100 ms, and none of them much more. Tests share their machine, so one
-// slow answer says nothing.
-func wantQuick(t testing.TB, answers []reply, limit time.Duration) {
+// and 100 ms, and none of them much more.
+func wantQuick(t testing.TB, answers []reply, limit, pace time.Duration) {
 	t.Helper()
 	var took []time.Duration
 	for _, a := range answers {
 		took = append(took, a.took)
 	}
 	slices.Sort(took)
-	if most := took[len(took)*3/4]; most > limit+100*time.Millisecond {
-		t.Errorf("three of four answers took up to %v, want at most %v", most, limit+100*time.Millisecond)
+	limit += 100*time.Millisecond + 2*pace
+	if most := took[len(took)*3/4]; most > limit {
+		t.Errorf("three of four answers took up to %v, want at most %v", most, limit)
 	}
 	if most := took[len(took)-1]; most > 2*time.Second {
 		t.Errorf("an answer took %v", most)
@@ -88,6 +99,7 @@ func TestC104LedgerThatHangs(t *testing.T) {
 	r.ask(t, u1("C104-0"), question).wantTimes(t, projectCode, 1)
 	r.metric(t, "go_goroutines")
 
+	pace := r.pace(t)
 	release := lockStore(t, filepath.Join(r.dir, "ledger.db"), everyLock, everyLockLen)
 	var before float64
 	var answers []reply
@@ -107,7 +119,7 @@ func TestC104LedgerThatHangs(t *testing.T) {
 			t.FailNow()
 		}
 	}
-	wantQuick(t, answers, openingLimit+recordLimit)
+	wantQuick(t, answers, openingLimit+recordLimit, pace)
 	if after := r.metric(t, "go_goroutines"); after > before+20 {
 		t.Errorf("%v goroutines after 20 more requests, %v before", after, before)
 	}
@@ -161,6 +173,7 @@ func TestC104StartWhileTheStoreHangs(t *testing.T) {
 func TestC104LedgerLockedForWriting(t *testing.T) {
 	r := contextRig(t, nil)
 	question := user("what is my project code")
+	pace := r.pace(t)
 	release := lockStore(t, filepath.Join(r.dir, "ledger.db"), writerLock, 1)
 	var answers []reply
 	for n := range 10 {
@@ -170,7 +183,7 @@ func TestC104LedgerLockedForWriting(t *testing.T) {
 		a.wantTimes(t, projectCode, 1) // reading goes on
 		answers = append(answers, a)
 	}
-	wantQuick(t, answers, recordLimit+ragLimit)
+	wantQuick(t, answers, recordLimit+ragLimit, pace)
 	release()
 	for n := range 10 {
 		w := u1(fmt.Sprintf("C104-write-%d", n))
@@ -185,6 +198,7 @@ func TestC104IndexThatHangs(t *testing.T) {
 	t.Parallel()
 	r := contextRig(t, nil)
 	question := user("what is my project code")
+	pace := r.pace(t)
 	release := lockStore(t, filepath.Join(r.dir, "index.db"), everyLock, everyLockLen)
 	var before float64
 	var answers []reply
@@ -205,14 +219,14 @@ func TestC104IndexThatHangs(t *testing.T) {
 			t.FailNow()
 		}
 	}
-	wantQuick(t, answers, ragLimit+recordLimit)
+	wantQuick(t, answers, ragLimit+recordLimit, pace)
 	if after := r.metric(t, "go_goroutines"); after > before+20 {
 		t.Errorf("%v goroutines after 20 more requests, %v before", after, before)
 	}
 	// A question that needs no documents notices nothing.
 	a := r.ask(t, u1("C104-chat"), user("Thank you. Please write a limerick about my project code"))
 	a.wantOK(t)
-	wantQuick(t, []reply{a}, ragLimit+recordLimit)
+	wantQuick(t, []reply{a}, ragLimit+recordLimit, pace)
 	release()
 	r.waitUntil(t, "documents come back", func() bool {
 		return strings.Contains(r.ask(t, u1("C104-index-back"), question).upBody(), registerHit)
@@ -245,7 +259,8 @@ func TestIndexDamagedWhileRunning(t *testing.T) {
 		fmt.Fprintf(&many, "## Entry %d\nEntry %d about the harbour and its crane number %d.\n\n", n, n, n)
 	}
 	r.putDocument(t, "", "many.md", many.String())
-	r.restart(t) // so that all of it is in the file itself
+	pace := r.pace(t)
+	r.restart(t) // so that all of it is in the file itself, and no page of it in memory
 	index := filepath.Join(r.dir, "index.db")
 	info, err := os.Stat(index)
 	if err != nil {
@@ -271,7 +286,7 @@ func TestIndexDamagedWhileRunning(t *testing.T) {
 			t.Errorf("X-Strata-Context %q, want partial with reason=store_unavailable", a.header.Get("X-Strata-Context"))
 		}
 	}
-	wantQuick(t, answers, ragLimit+recordLimit)
+	wantQuick(t, answers, ragLimit+recordLimit, pace)
 	r.stop(t)
 	for _, file := range []string{index, index + "-wal", index + "-shm"} {
 		_ = os.Remove(file)

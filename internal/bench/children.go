@@ -166,7 +166,8 @@ func (b *bench) startStrata(env ...string) (*target, error) {
 		"STRATA_ADMIN_TOKEN="+controlToken,
 		"STRATA_LOG_LEVEL=error",
 	)
-	cmd.Stderr = os.Stderr
+	// Through a pipe: on a terminal Strata takes the person at it for the user.
+	cmd.Stderr = struct{ io.Writer }{os.Stderr}
 	cmd.SysProcAttr = dieWithParent()
 	if err := cmd.Start(); err != nil {
 		return nil, err

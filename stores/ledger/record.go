@@ -59,7 +59,8 @@ func (l *Ledger) Record(ctx context.Context, e stores.Exchange) error {
 	if e.ReceiptOnly {
 		return l.writer.later(func(t *tx) error { return recordReceipt(t, e, owner, deleted) })
 	}
-	return l.change(ctx, func(t *tx) error { return record(t, e, owner, deleted, l.sameWords(e.Links)) })
+	// On a busy machine ctx may have ended already.
+	return l.writer.put(&op{ctx: ctx, run: func(t *tx) error { return record(t, e, owner, deleted, l.sameWords(e.Links)) }})
 }
 
 // caughtUp returns when all that was recorded before is written, which is for
@@ -245,6 +246,13 @@ turn_key = '', items = '', stable = '' WHERE seq = $1`, b.seq); err != nil {
 		}
 	}
 	if r.part == partTurn && r.fate != fresh {
+		if b.part == partTurn && b.session == e.Scope.Session { // the usual case; a turn has one such row at most
+			if r.fate == replace {
+				return nil
+			}
+			_, err := t.exec(`UPDATE exchanges SET part = 'branch' WHERE seq = $1`, b.seq)
+			return err
+		}
 		_, err := t.exec(`UPDATE exchanges SET part = 'branch' WHERE turn_key = $1 AND turn_key <> '' AND tenant = $2 AND user_id = $3
 AND session = $4 AND turn_id = $5 AND part = 'turn'`, e.Links.Turn, e.Scope.Tenant, e.Scope.User, e.Scope.Session, b.turnID)
 		return err

@@ -124,6 +124,11 @@ func (w *writer) do(o *op) error {
 	if err := o.ctx.Err(); err != nil {
 		return err
 	}
+	return w.put(o)
+}
+
+// put is do for what must be written although nobody waits for it any more.
+func (w *writer) put(o *op) error {
 	o.done = make(chan struct{})
 	w.mu.Lock()
 	if w.closed {

@@ -1,6 +1,8 @@
 package storestest
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -155,6 +157,18 @@ func Recording(t *testing.T, open Opener) {
 		f.clock.Advance(time.Second)
 		f.record(f.exchange(s, "t1", "hi", "hey"))
 		f.same("learnable", f.unlearned(), 0)
+	})
+
+	t.Run("nobody waits any more", func(t *testing.T) {
+		f := start(t, open)
+		ended, cancel := context.WithCancel(f.Context())
+		cancel()
+		e := f.exchange(s, "t1", "hi", "hello")
+		if err := f.Record(ended, e); err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		f.say(s, "t2", "and", "so")
+		f.same("session", f.session(s), []string{"hi", "hello", "and", "so"})
 	})
 
 	t.Run("thin clients repeat themselves", func(t *testing.T) {
