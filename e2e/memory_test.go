@@ -242,6 +242,7 @@ func TestSpoofedIdentityC069(t *testing.T) {
 
 func TestSameFactAtOnceC071(t *testing.T) {
 	r := newRig(t, nil)
+	r.memories(t, u1(""), "") // reads the token, once
 	var all sync.WaitGroup
 	for i := range 20 {
 		text := "User's project code is ZEBRA-41."
