@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +40,8 @@ func TestQuestion(t *testing.T) {
 		"do I prefer tea?": true, "我的项目代号是什么？": true, "我的项目代号是什么": true, "where is my office": true, "你知道我住哪吗": true, "Is it raining": true,
 		"I prefer tea.": false, "我什么都吃": false, "When I say X, I mean Y": false, "I'm vegetarian, ok?": false, "我在学习如何做饭": false, "What I like is tea, not coffee.": false,
 	} {
-		if got := Question(text); got != want {
+		r := Read(text)
+		if got := r.Question(); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}
@@ -136,7 +139,15 @@ func TestTopics(t *testing.T) {
 			t.Errorf("%q and %q are the same", p[0], p[1])
 		}
 	}
-	for _, key := range TopicKeys() {
+	listed, err := os.ReadFile(filepath.Join("..", "docs", "memory.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range singles {
+		key := singles[i].key
+		if !strings.Contains(string(listed), "`"+key+"`") {
+			t.Errorf("docs/memory.md does not list %q", key)
+		}
 		if strings.ToLower(key) != key || strings.Contains(key, " ") || TopicNoun(key, true) == "" || TopicNoun(key, false) == "" {
 			t.Errorf("topic %q", key)
 		}

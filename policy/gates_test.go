@@ -1,10 +1,6 @@
 package policy
 
 import (
-	"encoding/json"
-	"errors"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"strata/internal/eval"
 	"strata/internal/prefilter"
 	"strata/internal/terms"
 )
@@ -38,55 +35,14 @@ func allMessages(t *testing.T) []string {
 		return all
 	}
 	for _, part := range []string{"memory", "intent"} {
-		err := filepath.WalkDir(filepath.Join(dir, part), func(file string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || filepath.Ext(file) != ".jsonl" {
-				return err
-			}
-			texts, err := textsIn(file)
-			all = append(all, texts...)
-			return err
-		})
+		texts, err := eval.Texts(filepath.Join(dir, part))
 		if err != nil {
 			t.Fatal(err)
 		}
+		all = append(all, slices.DeleteFunc(texts, func(s string) bool { return len(s) <= 12 || len(s) >= 400 })...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-func textsIn(file string) (out []string, err error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	for d := json.NewDecoder(f); ; {
-		var row any
-		if err := d.Decode(&row); errors.Is(err, io.EOF) {
-			return out, nil
-		} else if err != nil {
-			return nil, err
-		}
-		out = collect(out, row)
-	}
-}
-
-func collect(out []string, v any) []string {
-	switch v := v.(type) {
-	case string:
-		if len(v) > 12 && len(v) < 400 {
-			out = append(out, v)
-		}
-	case []any:
-		for _, x := range v {
-			out = collect(out, x)
-		}
-	case map[string]any:
-		for _, x := range v {
-			out = collect(out, x)
-		}
-	}
-	return out
 }
 
 // each asks every pattern of a set about every message.

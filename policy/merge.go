@@ -300,7 +300,7 @@ func contentOf(s string) content {
 			w = d
 			c.numbers[w] = true
 		}
-		w = singular(w)
+		w = terms.Singular(w)
 		if a := alike[w]; a != "" {
 			w = a
 		}
@@ -332,21 +332,6 @@ func wordsOf(s string) (out []string) {
 		}
 	}
 	return out
-}
-
-// singular takes off the ending of a plural or of a verb in the third person,
-// so that "likes" and "like" are one word.
-func singular(w string) string {
-	n := len(w)
-	switch {
-	case n > 4 && strings.HasSuffix(w, "ies"):
-		return w[:n-3] + "y"
-	case n > 4 && (strings.HasSuffix(w, "sses") || strings.HasSuffix(w, "shes") || strings.HasSuffix(w, "ches") || strings.HasSuffix(w, "xes")):
-		return w[:n-2]
-	case n > 3 && w[n-1] == 's' && w[n-2] != 's' && w[n-2] != 'u' && w[n-2] != 'i':
-		return w[:n-1]
-	}
-	return w
 }
 
 func shared(a, b map[string]bool) int {

@@ -177,13 +177,6 @@ func asksHan(s string) bool {
 // indirectHan asks nothing: "我在学习如何做面食".
 var indirectHan = patterns.CompileInside(`(学习|学|研究|练习|掌握|懂得|知道了|探索|分享)了?(?:如何|怎么样|怎么|怎样)`)
 
-// Question reports whether a sentence asks and states nothing: "do I prefer
-// tea?", "我的项目代号是什么".
-func Question(sentence string) bool {
-	r := Read(sentence)
-	return r.Question()
-}
-
 func (r *Reading) question() bool {
 	s := strings.TrimRight(strings.TrimSpace(r.text), " \t\r\n\"”')）")
 	if strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？") {

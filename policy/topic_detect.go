@@ -196,7 +196,7 @@ func (r *Reading) findFacts() []Fact {
 		}
 		add(d.topic, firstGroup(m, d.fixed))
 	}
-	add(deniedTopic(denied), denied)
+	add("format", denied)
 	return out
 }
 
@@ -209,22 +209,14 @@ const (
 // points, stop using tables, 不要用列表.
 var deniedForm = gated(`,?\s*\b(?:instead of|rather than|not in|not|no(?: more)?|without|(?:please )?stop (?:using|giving me|sending)|(?:don'?t|do not|never) (?:use|give me|send|write)|avoid)\s+(?:me |the |any |using |in )*` + formsEN + `\b(?: any ?more| again)?|(?:不要再?|别再?|不用|不再|而不是|而非|不想要?|不需要)(?:用|给我|写成?|使用|列)?(?:那种|这种)?` + formsZH + `(?:了)?`)
 
-// cutDenied takes out of a clause what it denies. The two words of a denial
-// alone are a value of their own, see deniedTopic.
+// cutDenied takes out of a clause what it denies. A denial alone
+// is a value of its own: "no tables".
 func cutDenied(clause string) (rest, denied string) {
 	at := deniedForm.FindStringIndex(clause)
 	if at == nil {
 		return clause, ""
 	}
 	return strings.TrimSpace(clause[:at[0]] + clause[at[1]:]), strings.Trim(clause[at[0]:at[1]], " ,，")
-}
-
-// deniedTopic is the topic of what cutDenied took out.
-func deniedTopic(denied string) string {
-	if denied == "" {
-		return ""
-	}
-	return "format"
 }
 
 func firstGroup(m []string, fixed string) string {

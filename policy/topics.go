@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"regexp"
-	"sort"
 	"strings"
 
 	"strata/internal/terms"
@@ -104,16 +103,6 @@ func indexNouns() map[string]*topic {
 // SingleValued reports whether a user has one value of topic: another one
 // replaces it. All other topics are sets.
 func SingleValued(topic string) bool { return singleByKey[topic] != nil }
-
-// TopicKeys returns the single-valued topics, sorted.
-func TopicKeys() []string {
-	keys := make([]string, 0, len(singles))
-	for i := range singles {
-		keys = append(keys, singles[i].key)
-	}
-	sort.Strings(keys)
-	return keys
-}
 
 // TopicOf maps a noun of either language ("办公室", "job title") or a key to its
 // single-valued topic; "" when it names none.

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"strata/assemble"
 )
 
 var refusedExplain = refusal{403, "invalid_request_error", "explain_not_allowed",
@@ -21,29 +19,12 @@ func (x *exchange) explain() {
 		x.refuse(refusedExplain)
 		return
 	}
-	d := &x.d
-	layers, skipped := d.result.Layers, d.result.Skipped
-	if layers == nil {
-		layers = []assemble.LayerUse{}
-	}
-	if skipped == nil {
-		skipped = []assemble.Skipped{}
-	}
 	b, err := json.Marshal(struct {
-		Intent     string              `json:"intent"`
-		Confidence float64             `json:"confidence"`
-		Stage      string              `json:"stage"`
-		Rule       string              `json:"rule,omitempty"`
-		Context    string              `json:"context"`
-		Reason     string              `json:"reason,omitempty"`
-		Tokens     int                 `json:"block_tokens"`
-		Layers     []assemble.LayerUse `json:"layers"`
-		Skipped    []assemble.Skipped  `json:"skipped"`
-		Stable     string              `json:"stable_block"`
-		Volatile   string              `json:"volatile_block"`
-		Body       string              `json:"body"`
-	}{string(d.verdict.Intent), d.verdict.Confidence, d.verdict.Stage, d.verdict.Rule, x.result, x.reason, d.result.Tokens,
-		layers, skipped, d.result.Stable, d.result.Volatile, string(x.body)})
+		account
+		Stable   string `json:"stable_block"`
+		Volatile string `json:"volatile_block"`
+		Body     string `json:"body"`
+	}{x.account(), x.d.result.Stable, x.d.result.Volatile, string(x.body)})
 	if err != nil {
 		panic("BUG: an explanation does not encode: " + err.Error())
 	}

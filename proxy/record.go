@@ -164,37 +164,54 @@ func (x *exchange) status() stores.ExchangeStatus {
 	return stores.Aborted
 }
 
+// account is what was decided for a request, as receipts and explanations
+// tell it.
+type account struct {
+	Intent     string              `json:"intent"`
+	Confidence float64             `json:"confidence"`
+	Stage      string              `json:"stage"`
+	Rule       string              `json:"rule,omitempty"`
+	Context    string              `json:"context"`
+	Reason     string              `json:"reason,omitempty"`
+	Layers     []assemble.LayerUse `json:"layers"`
+	Skipped    []assemble.Skipped  `json:"skipped"`
+	Tokens     int                 `json:"block_tokens"`
+}
+
+func (x *exchange) account() account {
+	d := &x.d
+	a := account{
+		Intent: string(d.verdict.Intent), Confidence: d.verdict.Confidence, Stage: d.verdict.Stage, Rule: d.verdict.Rule,
+		Context: x.result, Reason: x.reason, Layers: d.result.Layers, Skipped: d.result.Skipped, Tokens: d.result.Tokens,
+	}
+	if a.Layers == nil { // lists, never null
+		a.Layers = []assemble.LayerUse{}
+	}
+	if a.Skipped == nil {
+		a.Skipped = []assemble.Skipped{}
+	}
+	return a
+}
+
+// millis is how long Strata took before the request went upstream.
+func (x *exchange) millis() float64 {
+	return float64(x.sent.Sub(x.began).Microseconds()) / 1000
+}
+
 // receipt is what GET /v1/receipts answers.
 func (x *exchange) receipt() []byte {
-	d := &x.d
-	layers, skipped := d.result.Layers, d.result.Skipped
-	if layers == nil {
-		layers = []assemble.LayerUse{}
-	}
-	if skipped == nil {
-		skipped = []assemble.Skipped{}
-	}
 	b, err := json.Marshal(struct {
-		ID         string              `json:"request_id"`
-		AnswerID   string              `json:"answer_id,omitempty"`
-		At         string              `json:"at"`
-		Session    string              `json:"session,omitempty"`
-		Model      string              `json:"model"`
-		Mode       policy.Mode         `json:"mode"`
-		Intent     string              `json:"intent"`
-		Confidence float64             `json:"confidence"`
-		Stage      string              `json:"stage"`
-		Rule       string              `json:"rule,omitempty"`
-		Context    string              `json:"context"`
-		Reason     string              `json:"reason,omitempty"`
-		Layers     []assemble.LayerUse `json:"layers"`
-		Skipped    []assemble.Skipped  `json:"skipped"`
-		Tokens     int                 `json:"block_tokens"`
-		Cached     int                 `json:"cached_tokens"`
-		Millis     float64             `json:"ms"`
-	}{x.id, x.said.ID, x.began.UTC().Format(time.RFC3339), d.session, x.req.Model, d.caller.Mode, string(d.verdict.Intent), d.verdict.Confidence,
-		d.verdict.Stage, d.verdict.Rule, x.result, x.reason, layers, skipped, d.result.Tokens, x.said.Usage.CachedTokens,
-		float64(x.sent.Sub(x.began).Microseconds()) / 1000})
+		ID       string      `json:"request_id"`
+		AnswerID string      `json:"answer_id,omitempty"`
+		At       string      `json:"at"`
+		Session  string      `json:"session,omitempty"`
+		Model    string      `json:"model"`
+		Mode     policy.Mode `json:"mode"`
+		account
+		Cached int     `json:"cached_tokens"`
+		Millis float64 `json:"ms"`
+	}{x.id, x.said.ID, x.began.UTC().Format(time.RFC3339), x.d.session, x.req.Model, x.d.caller.Mode,
+		x.account(), x.said.Usage.CachedTokens, x.millis()})
 	if err != nil {
 		panic("BUG: a receipt does not encode: " + err.Error())
 	}
@@ -236,7 +253,7 @@ func (x *exchange) announce() {
 		At: x.began, ID: x.id, Tenant: d.caller.Tenant, User: d.caller.User, Session: d.session, Model: strings.Clone(x.req.Model),
 		Intent: string(d.verdict.Intent), Stage: d.verdict.Stage, Confidence: d.verdict.Confidence,
 		Context: x.result, Reason: x.reason, Tokens: d.result.Tokens,
-		Millis: float64(x.sent.Sub(x.began).Microseconds()) / 1000, Status: string(x.status()),
+		Millis: x.millis(), Status: string(x.status()),
 	}
 	for _, l := range d.result.Layers {
 		if len(l.IDs) > 0 {

@@ -18,7 +18,7 @@ func Stem(w string) string {
 			return w
 		}
 	}
-	whole := singular(w)
+	whole := Singular(w)
 	w = participle(whole)
 	if w == whole {
 		w = suffix(w)
@@ -48,7 +48,9 @@ func suffix(w string) string {
 	return w
 }
 
-func singular(w string) string {
+// Singular takes off the ending of a plural or of a verb in the third person
+// of a lower-case word, so that "likes" and "like" are one.
+func Singular(w string) string {
 	n := len(w)
 	switch {
 	case n > 4 && strings.HasSuffix(w, "ies"):

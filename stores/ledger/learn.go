@@ -74,12 +74,6 @@ func (l *Ledger) Lease(ctx context.Context, worker string, limit int) ([]stores.
 	})
 }
 
-// Sync returns when every write that was begun before it is committed, also
-// those that nobody waits for any more.
-func (l *Ledger) Sync(ctx context.Context) error {
-	return l.change(ctx, func(*tx) error { return nil })
-}
-
 func lease(t *tx, scope stores.Scope, token string, now time.Time) (stores.Work, error) {
 	w := stores.Work{Scope: scope, Lease: token}
 	var last int64

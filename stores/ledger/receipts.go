@@ -15,7 +15,7 @@ func (l *Ledger) Receipt(ctx context.Context, tenant, user, id string) ([]byte, 
 	if id == "" {
 		return nil, stores.ErrNotFound
 	}
-	if err := l.caughtUp(ctx); err != nil {
+	if err := l.Sync(ctx); err != nil {
 		return nil, err
 	}
 	var receipt []byte
@@ -33,7 +33,7 @@ func (l *Ledger) LastReceipt(ctx context.Context, tenant, user string) ([]byte, 
 	if err := (stores.Scope{Tenant: tenant}).CheckTenant(); err != nil {
 		return nil, err
 	}
-	if err := l.caughtUp(ctx); err != nil {
+	if err := l.Sync(ctx); err != nil {
 		return nil, err
 	}
 	query, args := `SELECT receipt FROM exchanges WHERE seq = (SELECT MAX(x.seq) FROM exchanges x WHERE x.tenant = $1`, []any{tenant}

@@ -63,9 +63,10 @@ func (l *Ledger) Record(ctx context.Context, e stores.Exchange) error {
 	return l.writer.put(&op{ctx: ctx, run: func(t *tx) error { return record(t, e, owner, deleted, l.sameWords(e.Links)) }})
 }
 
-// caughtUp returns when all that was recorded before is written, which is for
-// reads of receipts and of the users that have nothing else.
-func (l *Ledger) caughtUp(ctx context.Context) error {
+// Sync returns when all that was recorded before is written, also what nobody
+// waits for any more. Reads of receipts, and of the users that have nothing
+// else, begin with it.
+func (l *Ledger) Sync(ctx context.Context) error {
 	return l.change(ctx, func(*tx) error { return nil })
 }
 

@@ -13,7 +13,7 @@ func (l *Ledger) Stats(ctx context.Context, tenant string) (stores.Stats, error)
 	if err := (stores.Scope{Tenant: tenant}).CheckTenant(); err != nil {
 		return out, err
 	}
-	if err := l.caughtUp(ctx); err != nil {
+	if err := l.Sync(ctx); err != nil {
 		return out, err
 	}
 	r := l.reader(ctx)

@@ -65,7 +65,7 @@ func (l *Ledger) Users(ctx context.Context, tenant, cursor string, limit int) ([
 	if after == nil {
 		after = []string{""}
 	}
-	if err := l.caughtUp(ctx); err != nil {
+	if err := l.Sync(ctx); err != nil {
 		return nil, "", err
 	}
 	limit = pageSize(limit)
@@ -96,7 +96,7 @@ func (l *Ledger) ExportUser(ctx context.Context, tenant, user string) (stores.Us
 	if err := (stores.Scope{Tenant: tenant, User: user}).CheckUser(); err != nil {
 		return stores.UserExport{}, err
 	}
-	if err := l.caughtUp(ctx); err != nil {
+	if err := l.Sync(ctx); err != nil {
 		return stores.UserExport{}, err
 	}
 	out := stores.UserExport{User: user}

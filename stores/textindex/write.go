@@ -38,18 +38,14 @@ func (x *Index) Put(ctx context.Context, tenant string, passages []stores.Passag
 				cut = append(cut, analyze(p))
 			}
 		}
-		err := x.write(ctx, func(tx *sql.Tx) error {
-			c, err := newChange(ctx, tx, tenant, true)
-			if err != nil {
-				return err
-			}
+		err := x.change(ctx, tenant, true, func(c *change) error {
 			for _, a := range cut {
 				if err := c.replace(a); err != nil {
 					return err
 				}
 			}
-			return c.save()
-		}, nil)
+			return nil
+		})
 		if err != nil {
 			return err
 		}
@@ -63,23 +59,34 @@ func (x *Index) Remove(ctx context.Context, tenant string, ids []string) error {
 		return stores.ErrScope
 	}
 	for part := range slices.Chunk(ids, batch) {
-		err := x.write(ctx, func(tx *sql.Tx) error {
-			c, err := newChange(ctx, tx, tenant, false)
-			if err != nil || c == nil {
-				return err
-			}
+		err := x.change(ctx, tenant, false, func(c *change) error {
 			for _, id := range part {
 				if err := c.remove(id); err != nil {
 					return err
 				}
 			}
-			return c.save()
-		}, nil)
+			return nil
+		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// change runs edit and saves what it changed, in one transaction. A tenant
+// that is not there yet is made first, or left alone.
+func (x *Index) change(ctx context.Context, tenant string, create bool, edit func(*change) error) error {
+	return x.write(ctx, func(tx *sql.Tx) error {
+		c, err := newChange(ctx, tx, tenant, create)
+		if err != nil || c == nil {
+			return err
+		}
+		if err := edit(c); err != nil {
+			return err
+		}
+		return c.save()
+	}, nil)
 }
 
 // DropTenant removes all that is kept of a tenant.
