@@ -58,6 +58,7 @@ var doors = map[string][]string{
 	"modernc.org/sqlite":                     {"stores/ledger", "stores/textindex"},
 	"github.com/jackc/pgx":                   {"stores/ledger", "stores/textindex"},
 	"github.com/spf13/cobra":                 {"cli"},
+	"github.com/mattn/go-isatty":             {"cli"},
 	"github.com/goccy/go-yaml":               {"cli"},
 	"github.com/prometheus/client_golang":    {"cli", "proxy", "admin"},
 	"github.com/agnivade/levenshtein":        {"cli"},

@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mattn/go-isatty"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -182,14 +183,11 @@ func (p *program) logger(c *Config) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(p.stderr, options))
 }
 
-// isTerminal tells whether w is a character device that is not /dev/null.
+// isTerminal tells whether a person sits at w. Other devices, such as the null
+// device behind a redirection, are none.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	if !ok || f.Name() == os.DevNull {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return ok && isatty.IsTerminal(f.Fd())
 }
 
 // listen opens all listeners or none.
