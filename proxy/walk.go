@@ -69,7 +69,8 @@ func (s *Server) admit(x *exchange) (refusal, bool) {
 func (x *exchange) walk() {
 	asked, _ := x.head.lookup("x-strata-explain")
 	explain := asked == "1"
-	if reason := x.bypass(); reason != "" && !explain {
+	reason := x.bypass()
+	if reason != "" && !explain {
 		x.note("bypassed", reason)
 		x.pass(smallBody)
 		return
@@ -78,10 +79,11 @@ func (x *exchange) walk() {
 		x.fail(err)
 		return
 	}
-	if reason := x.think(); reason != "" {
+	if reason == "" {
+		reason = x.think()
+	}
+	if x.walked = reason == ""; !x.walked {
 		x.note("bypassed", reason)
-	} else {
-		x.walked = true
 	}
 	if explain {
 		x.explain()
@@ -94,9 +96,6 @@ func (x *exchange) walk() {
 // goes on as it came.
 func (x *exchange) think() (reason string) {
 	x.d.began = time.Now()
-	if reason := x.bypass(); reason != "" {
-		return reason
-	}
 	if x.rest != nil {
 		return "too_large"
 	}
