@@ -151,6 +151,8 @@ type walk struct {
 	open  stores.Opening
 	begun time.Time
 
+	personal stores.Scope // to read memories with
+
 	ctx    context.Context // made when the first read needs it
 	cancel context.CancelFunc
 
@@ -158,7 +160,7 @@ type walk struct {
 	found []found
 	turns []stores.Turn
 
-	stable   []*stores.Memory
+	stable   []*row
 	stableAt int // tokens of stable
 	chosen   bool
 	offers   []offer
@@ -181,7 +183,9 @@ func newWalk(a *Assembler, ctx context.Context, q Query, plan policy.Plan, open 
 	if plan.Deadline <= 0 {
 		plan.Deadline = defaultDeadline
 	}
-	return &walk{a: a, outer: ctx, q: q, plan: plan, open: open, begun: time.Now()}
+	w := &walk{a: a, outer: ctx, q: q, plan: plan, open: open, begun: time.Now()}
+	w.personal = w.personalScope()
+	return w
 }
 
 // layerMillis is how long a layer's read took.

@@ -29,7 +29,7 @@ type item struct {
 	score   float64
 	tokens  int
 	passage *stores.Passage
-	memory  *stores.Memory
+	memory  *row
 	turn    *stores.Turn
 }
 
@@ -154,8 +154,8 @@ func (w *walk) repeat() {
 	mine := offer{layer: policy.LayerMemory}
 	said := offer{layer: policy.LayerRecent, newestFirst: true}
 	for _, id := range w.open.Turn.Items {
-		if m := w.rows.with(id); m != nil && w.mayServe(m) {
-			mine.items = append(mine.items, item{id: id, memory: m, tokens: memoryCost(m)})
+		if m := w.rows.with(id); m != nil && w.mayServe(m.Memory) {
+			mine.items = append(mine.items, item{id: id, memory: m, tokens: m.cost})
 		} else if i := slices.IndexFunc(w.found, func(f found) bool { return f.passage.ID == id }); i >= 0 {
 			facts.items = append(facts.items, passageItem(&w.found[i]))
 		} else if i := slices.IndexFunc(w.turns, func(t stores.Turn) bool { return turnID(&t) == id }); i >= 0 {

@@ -70,7 +70,9 @@ func recallOnTurns(t *testing.T, dir string) (recall, above float64) {
 		for i := range order {
 			order[i] = i
 		}
-		score := func(i int) float64 { return share[i] * (1 + focusBoost*float64(held[i])/float64(max(1, r.terms[i]))) }
+		score := func(i int) float64 {
+			return share[i] * (1 + focusBoost*float64(held[i])/float64(max(1, r.list[i].terms)))
+		}
 		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(score(b), score(a)) })
 		for _, i := range order[:min(5, len(order))] {
 			if slices.Contains(q.Gold, r.list[i].ID) {

@@ -137,10 +137,10 @@ func (w *walk) took(l policy.Layer, err error, ms float64) bool {
 	return true
 }
 
-// personal is the scope to read memories with: where private ones may not be
-// served they are not even read. A session without memories of its own is not
-// named, so that what is cached of its user serves all such sessions.
-func (w *walk) personal() stores.Scope {
+// personalScope is the scope to read memories with: where private ones may not
+// be served they are not even read. A session without memories of its own is
+// not named, so that what is cached of its user serves all such sessions.
+func (w *walk) personalScope() stores.Scope {
 	scope := w.q.Scope
 	if w.open.OfSession == 0 {
 		scope.Session = ""
@@ -153,7 +153,7 @@ func (w *walk) personal() stores.Scope {
 
 // readRows takes the memories from the cache, else reads them.
 func (w *walk) readRows() {
-	scope, begun := w.personal(), time.Now()
+	scope, begun := w.personal, time.Now()
 	cache, ledger, userGen, kbGen := w.a.cfg.Cache, w.a.cfg.Ledger, w.open.UserGen, w.open.KBGen
 	if cache != nil {
 		if rows, ok := cache.Held(scope, userGen, kbGen); ok {

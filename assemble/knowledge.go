@@ -53,11 +53,21 @@ type knowledgeRead struct {
 // with that turn, and alone.
 func (w *walk) questions() []string {
 	alone := strings.Clone(shorten(w.q.Words, maxQuery))
-	if w.q.FollowUp && w.q.Before != "" {
-		return []string{shorten(w.q.Words+"\n"+w.q.Before, maxQuery), alone}
+	if w.leans() {
+		return []string{w.question(), alone}
 	}
 	return []string{alone}
 }
+
+// question is the first of questions. It may be part of the request.
+func (w *walk) question() string {
+	if w.leans() {
+		return shorten(w.q.Words+"\n"+w.q.Before, maxQuery)
+	}
+	return shorten(w.q.Words, maxQuery)
+}
+
+func (w *walk) leans() bool { return w.q.FollowUp && w.q.Before != "" }
 
 func (w *walk) floor() float64 {
 	if w.language() == "zh" {

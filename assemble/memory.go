@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"time"
 
 	"strata/intent"
-	"strata/internal/tokens"
 	"strata/policy"
 	"strata/stores"
 )
@@ -45,94 +43,10 @@ var taste = map[intent.Intent]map[stores.MemoryType]float64{
 	intent.Data: {stores.Goal: 0.8, stores.Summary: 0.9},
 }
 
-// Rows are the memories that one caller may be served, cut into terms once.
-// They are never changed.
-type Rows struct {
-	list  []stores.Memory
-	hash  []uint64 // of a term, sorted
-	row   []int32  // that holds the term
-	terms []int32  // terms of each row
-}
-
-// Prepare cuts memories into terms. It keeps the slice.
-func Prepare(memories []stores.Memory) *Rows {
-	type posting struct {
-		hash uint64
-		row  int32
-	}
-	r := &Rows{list: memories, terms: make([]int32, len(memories))}
-	var all []posting
-	for i := range memories {
-		list := topics(memories[i].Summary + "\n" + memories[i].Topic)
-		for _, t := range list {
-			all = append(all, posting{t.hash, int32(i)})
-		}
-		r.terms[i] = int32(len(list))
-	}
-	slices.SortFunc(all, func(a, b posting) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.row, b.row)) })
-	r.hash, r.row = make([]uint64, len(all)), make([]int32, len(all))
-	for i, p := range all {
-		r.hash[i], r.row[i] = p.hash, p.row
-	}
-	return r
-}
-
-// Bytes is about what the rows take in memory.
-func (r *Rows) Bytes() int64 {
-	n := 100 + 12*len(r.hash) + 4*len(r.terms)
-	for i := range r.list {
-		m := &r.list[i]
-		n += 480 + len(m.ID) + len(m.User) + len(m.Session) + len(m.Topic) + len(m.Summary) + len(m.Slot) + len(m.Supersedes)
-		for _, s := range m.Sources {
-			n += 16 + len(s)
-		}
-	}
-	return int64(n)
-}
-
-// with returns the row of an id.
-func (r *Rows) with(id string) *stores.Memory {
-	if r != nil {
-		for i := range r.list {
-			if r.list[i].ID == id {
-				return &r.list[i]
-			}
-		}
-	}
-	return nil
-}
-
-// cover returns for each row the share of the question's rarity that it
-// holds, 0-1, and how many of the question's terms those are.
-func (r *Rows) cover(question []topic) (share []float64, held []int32) {
-	share, held = make([]float64, len(r.list)), make([]int32, len(r.list))
-	n, total := float64(len(r.list)+priorRows), 0.0
-	for _, t := range question {
-		from, _ := slices.BinarySearch(r.hash, t.hash)
-		to := from
-		for to < len(r.hash) && r.hash[to] == t.hash {
-			to++
-		}
-		df := float64(to - from)
-		w := t.weight * math.Log(1+(n-df+0.5)/(df+0.5))
-		total += w
-		for _, row := range r.row[from:to] {
-			share[row] += w
-			held[row]++
-		}
-	}
-	if total > 0 {
-		for i := range share {
-			share[i] /= total
-		}
-	}
-	return share, held
-}
-
 // mayServe checks again what the ledger has checked: whose row it is, and
 // that it is in force.
 func (w *walk) mayServe(m *stores.Memory) bool {
-	scope := w.personal()
+	scope := &w.personal
 	if m.Status != "" && m.Status != stores.Active {
 		return false
 	}
@@ -163,23 +77,20 @@ func (w *walk) standing(limit int) {
 		w.pin(w.open.Pinned)
 		return
 	}
-	var list []*stores.Memory
-	for i := range w.rows.list {
-		if m := &w.rows.list[i]; m.Standing && w.mayServe(m) {
+	list := make([]*row, 0, len(w.rows.standing))
+	for _, m := range w.rows.standing {
+		if w.mayServe(m.Memory) {
 			list = append(list, m)
 		}
 	}
-	slices.SortFunc(list, func(a, b *stores.Memory) int {
-		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
-	})
 	for _, m := range list {
-		w.stableAt += memoryCost(m)
+		w.stableAt += m.cost
 	}
 	for len(list) > 0 && w.stableAt+stableFrame > limit {
-		least := slices.MinFunc(list, func(a, b *stores.Memory) int { return cmp.Compare(a.Importance, b.Importance) })
-		w.stableAt -= memoryCost(least)
+		least := slices.MinFunc(list, func(a, b *row) int { return cmp.Compare(a.Importance, b.Importance) })
+		w.stableAt -= least.cost
 		w.skip(stableLayer, "budget", least.ID)
-		list = slices.DeleteFunc(list, func(m *stores.Memory) bool { return m == least })
+		list = slices.DeleteFunc(list, func(m *row) bool { return m == least })
 	}
 	w.stable = list
 	if len(list) > 0 {
@@ -190,9 +101,9 @@ func (w *walk) standing(limit int) {
 // pin takes the statements of ids that are still valid, in this order.
 func (w *walk) pin(ids []string) {
 	for _, id := range ids {
-		if m := w.rows.with(id); m != nil && m.Standing && w.mayServe(m) {
+		if m := w.rows.with(id); m != nil && m.Standing && w.mayServe(m.Memory) {
 			w.stable = append(w.stable, m)
-			w.stableAt += memoryCost(m)
+			w.stableAt += m.cost
 		}
 	}
 	if len(w.stable) > 0 {
@@ -206,17 +117,9 @@ func (w *walk) pin(ids []string) {
 	}
 }
 
-func memoryCost(m *stores.Memory) int {
-	n := m.Tokens
-	if n <= 0 {
-		n = tokens.Estimate(m.Summary)
-	}
-	return n + memoryTokens
-}
-
 // ranked is a memory and how well it fits.
 type ranked struct {
-	*stores.Memory
+	*row
 	score float64
 }
 
@@ -250,7 +153,7 @@ func (w *walk) offerMemory(p policy.LayerPlan) {
 		case w.clash(m.Memory):
 			w.skip(policy.LayerMemory, "clash", m.ID)
 		default:
-			o.items = append(o.items, item{id: m.ID, score: m.score, memory: m.Memory, tokens: memoryCost(m.Memory)})
+			o.items = append(o.items, item{id: m.ID, score: m.score, memory: m.row, tokens: m.cost})
 		}
 	}
 	w.offers = append(w.offers, o)
@@ -261,7 +164,7 @@ func (w *walk) everything() []ranked {
 	var out []ranked
 	for i := range w.rows.list {
 		m := &w.rows.list[i]
-		if w.mayServe(m) && !slices.Contains(w.stable, m) {
+		if w.mayServe(m.Memory) && !slices.Contains(w.stable, m) {
 			out = append(out, ranked{m, 1})
 		}
 	}
@@ -273,15 +176,18 @@ func (w *walk) everything() []ranked {
 
 // similar ranks the memories that cover enough of the question.
 func (w *walk) similar() []ranked {
-	question := topics(w.questions()[0])
+	var room [usualTopics]topic
+	question := appendTopics(room[:0], w.question())
 	asked := policy.TopicsAsked(w.q.Words)
 	if len(question)+len(asked) == 0 {
 		return nil
 	}
 	share, held := w.rows.cover(question)
-	for i := range w.rows.list {
-		if slices.Contains(asked, w.rows.list[i].Topic) {
-			share[i] = max(share[i], askedShare)
+	if len(asked) > 0 {
+		for i := range w.rows.list {
+			if slices.Contains(asked, w.rows.list[i].Topic) {
+				share[i] = max(share[i], askedShare)
+			}
 		}
 	}
 	kind, tastes := kindAsked(w.q.Words), taste[w.plan.Intent]
@@ -291,7 +197,7 @@ func (w *walk) similar() []ranked {
 		switch {
 		case share[i] == 0 || slices.Contains(w.stable, m):
 			continue
-		case !w.mayServe(m):
+		case !w.mayServe(m.Memory):
 			if !m.ExpiresAt.IsZero() && !w.q.Now.Before(m.ExpiresAt) {
 				w.skip(policy.LayerMemory, "expired", m.ID)
 			}
@@ -302,7 +208,7 @@ func (w *walk) similar() []ranked {
 			}
 			continue
 		}
-		score := share[i] * w.fade(m) * (1 + focusBoost*float64(held[i])/float64(max(1, w.rows.terms[i])))
+		score := share[i] * w.fade(m.Memory) * (1 + focusBoost*float64(held[i])/float64(max(1, m.terms)))
 		if t, ok := tastes[m.Type]; ok {
 			score *= t
 		}
@@ -372,5 +278,3 @@ func (w *walk) spokenHere(list []ranked) bool {
 		return m.Session == w.q.Scope.Session && len(m.Sources) > 0
 	})
 }
-
-func day(t time.Time, zone *time.Location) string { return t.In(zone).Format(time.DateOnly) }

@@ -6,7 +6,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"strata/policy"
 	"strata/stores"
 )
 
@@ -23,8 +22,8 @@ const (
 // contents are what a volatile block holds, each in its order.
 type contents struct {
 	passages []*stores.Passage
-	findings []*stores.Memory
-	memories []*stores.Memory
+	findings []*row
+	memories []*row
 	turns    []*stores.Turn
 }
 
@@ -34,28 +33,32 @@ func (c *contents) empty() bool {
 
 // renderStable words the standing statements. Its language is theirs and not
 // the question's, which may change from turn to turn.
-func renderStable(list []*stores.Memory, zone *time.Location) string {
+func renderStable(list []*row, zone *time.Location) string {
 	if len(list) == 0 {
 		return ""
 	}
-	zh := 0
+	chinese, size := 0, 0
 	for _, m := range list {
-		if language(m.Summary) == "zh" {
-			zh++
+		if m.chinese {
+			chinese++
 		}
+		size += len(m.line) + lineRoom
 	}
-	say := wordings["en"]
-	if 2*zh >= len(list) {
-		say = wordings["zh"]
+	say := wordingOf("en")
+	if 2*chinese >= len(list) {
+		say = wordingOf("zh")
 	}
 	var b strings.Builder
-	b.Grow(512)
-	b.WriteString(stableOpen + "\n" + say.standing + "\n")
+	b.Grow(size + len(say.standing) + len(stableOpen) + len(stableClose) + 2)
+	writeLines(&b, stableOpen, say.standing)
 	for _, m := range list {
 		b.WriteString("- ")
-		b.WriteString(line(m.Summary))
+		b.WriteString(m.line)
 		if !m.ExpiresAt.IsZero() {
-			b.WriteString(say.open + say.until + day(m.ExpiresAt, zone) + say.close)
+			b.WriteString(say.open)
+			b.WriteString(say.until)
+			writeDay(&b, m.ExpiresAt, zone)
+			b.WriteString(say.close)
 		}
 		b.WriteByte('\n')
 	}
@@ -63,45 +66,62 @@ func renderStable(list []*stores.Memory, zone *time.Location) string {
 	return b.String()
 }
 
+// lineRoom is about what a line of a memory takes besides its text.
+const lineRoom = 40
+
+// writeLines writes each line with its end.
+func writeLines(b *strings.Builder, lines ...string) {
+	for _, l := range lines {
+		b.WriteString(l)
+		b.WriteByte('\n')
+	}
+}
+
 // renderVolatile words everything else, in the language given.
 func renderVolatile(c contents, lang string, zone *time.Location) string {
 	if c.empty() {
 		return ""
 	}
-	say, ok := wordings[lang]
-	if !ok {
-		say = wordings["en"]
-	}
+	say := wordingOf(lang)
 	var b strings.Builder
 	b.Grow(1024)
-	b.WriteString(volatileOpen + "\n" + say.about + "\n")
+	writeLines(&b, volatileOpen, say.about)
 	if len(c.passages) > 0 {
-		b.WriteString("\n" + say.facts + "\n")
+		writeLines(&b, "", say.facts)
 		for _, p := range c.passages {
 			writePassage(&b, p)
 		}
 	}
 	writeMemories(&b, say, say.findings, c.findings, zone)
 	writeMemories(&b, say, say.memories, c.memories, zone)
-	if len(c.turns) > 0 {
-		b.WriteString("\n" + say.turns + "\n")
-		for _, t := range c.turns {
-			who := say.user
-			if t.Role == "assistant" {
-				who = say.model
-			}
-			b.WriteString(who)
-			if t.Former {
-				b.WriteString(say.open + day(t.At, zone) + say.comma + say.former + say.close)
-			}
-			b.WriteString(say.colon)
-			// Indented, so that no line of it can pass for another speaker's.
-			b.WriteString(strings.ReplaceAll(strings.TrimSpace(clean(t.Content)), "\n", "\n  "))
-			b.WriteByte('\n')
-		}
-	}
+	writeTurns(&b, say, c.turns, zone)
 	b.WriteString(volatileClose)
 	return b.String()
+}
+
+func writeTurns(b *strings.Builder, say *wording, turns []*stores.Turn, zone *time.Location) {
+	if len(turns) == 0 {
+		return
+	}
+	writeLines(b, "", say.turns)
+	for _, t := range turns {
+		who := say.user
+		if t.Role == "assistant" {
+			who = say.model
+		}
+		b.WriteString(who)
+		if t.Former {
+			b.WriteString(say.open)
+			writeDay(b, t.At, zone)
+			b.WriteString(say.comma)
+			b.WriteString(say.former)
+			b.WriteString(say.close)
+		}
+		b.WriteString(say.colon)
+		// Indented, so that no line of it can pass for another speaker's.
+		b.WriteString(strings.ReplaceAll(strings.TrimSpace(clean(t.Content)), "\n", "\n  "))
+		b.WriteByte('\n')
+	}
 }
 
 func writePassage(b *strings.Builder, p *stores.Passage) {
@@ -135,38 +155,43 @@ func attribute(b *strings.Builder, name, value string) {
 	}
 }
 
-func writeMemories(b *strings.Builder, say wording, label string, list []*stores.Memory, zone *time.Location) {
+func writeMemories(b *strings.Builder, say *wording, label string, list []*row, zone *time.Location) {
 	if len(list) == 0 {
 		return
 	}
-	b.WriteString("\n" + label + "\n")
+	writeLines(b, "", label)
 	for _, m := range list {
 		b.WriteString("- ")
-		b.WriteString(line(m.Summary))
-		writeDates(b, m, say, zone)
+		b.WriteString(m.line)
+		writeDates(b, m.Memory, say, zone)
 		b.WriteByte('\n')
 	}
 }
 
 // writeDates says since when a memory is kept and until when it holds, in
 // days.
-func writeDates(b *strings.Builder, m *stores.Memory, say wording, zone *time.Location) {
+func writeDates(b *strings.Builder, m *stores.Memory, say *wording, zone *time.Location) {
 	since, until := !m.CreatedAt.IsZero(), !m.ExpiresAt.IsZero()
 	if !since && !until {
 		return
 	}
 	b.WriteString(say.open)
 	if since {
-		b.WriteString(day(m.CreatedAt, zone))
+		writeDay(b, m.CreatedAt, zone)
 	}
 	if since && until {
 		b.WriteString(say.comma)
 	}
 	if until {
 		b.WriteString(say.until)
-		b.WriteString(day(m.ExpiresAt, zone))
+		writeDay(b, m.ExpiresAt, zone)
 	}
 	b.WriteString(say.close)
+}
+
+func writeDay(b *strings.Builder, t time.Time, zone *time.Location) {
+	var buf [len(time.DateOnly)]byte
+	b.Write(t.In(zone).AppendFormat(buf[:0], time.DateOnly))
 }
 
 // line is clean on one line.
@@ -261,125 +286,4 @@ func startsLike(s, tag string) bool {
 		}
 	}
 	return false
-}
-
-// finish words what was kept and says what it is.
-func (w *walk) finish() Result {
-	r := Result{Skipped: w.skipped, Tokens: w.stableAt, Chosen: w.chosen}
-	r.Stable = renderStable(w.stable, w.q.Zone)
-	for _, m := range w.stable {
-		r.StableIDs = append(r.StableIDs, m.ID)
-	}
-	if len(w.stable) > 0 {
-		r.Layers = append(r.Layers, LayerUse{Name: string(stableLayer), IDs: r.StableIDs, Tokens: w.stableAt})
-	}
-	var c contents
-	for i := range w.offers {
-		c.add(&w.offers[i])
-	}
-	r.Volatile = renderVolatile(c, w.language(), w.q.Zone)
-	r.Items = c.ids()
-	if r.Volatile != "" {
-		r.Tokens += volatileFrame
-	}
-	for i := range w.offers {
-		o := &w.offers[i]
-		if _, read := w.readTime(o.layer); !read && len(o.items) == 0 {
-			continue
-		}
-		use := w.use(o)
-		r.Tokens += use.Tokens
-		r.Layers = append(r.Layers, use)
-	}
-	w.judge(&r)
-	return r
-}
-
-func (w *walk) use(o *offer) LayerUse {
-	use := LayerUse{Name: string(o.layer), IDs: make([]string, 0, len(o.items)), Tokens: o.tokens()}
-	use.Millis, _ = w.readTime(o.layer)
-	for i := range o.items {
-		use.IDs = append(use.IDs, o.items[i].id)
-		if o.layer != policy.LayerRecent && !w.repeated {
-			use.Scores = append(use.Scores, float64(int(o.items[i].score*1000+0.5))/1000)
-		}
-	}
-	return use
-}
-
-func (w *walk) language() string {
-	for _, text := range [...]string{w.q.Words, w.q.Before} {
-		if l := language(text); l != "" {
-			return l
-		}
-	}
-	return "en"
-}
-
-// judge names the result.
-func (w *walk) judge(r *Result) {
-	r.Reason = w.reason
-	switch {
-	case r.Stable == "" && r.Volatile == "":
-		r.Context = "none"
-		if r.Reason == "" && w.q.Room >= 0 && w.q.Room < w.plan.Budget && w.crowded() {
-			r.Reason = "window"
-		}
-	case w.reason != "":
-		r.Context = "partial"
-	default:
-		r.Context = "full"
-	}
-	if r.Reason == "" && w.q.Scope.User == "" {
-		r.Reason = "no_user"
-	}
-	if r.Reason == "" && r.Context == "none" {
-		r.Reason = "no_match"
-	}
-}
-
-// crowded reports whether something would have been added had there been room.
-func (w *walk) crowded() bool {
-	for i := range w.skipped {
-		if w.skipped[i].Reason == "budget" {
-			return true
-		}
-	}
-	return false
-}
-
-func (c *contents) add(o *offer) {
-	for i := range o.items {
-		switch it := &o.items[i]; {
-		case it.passage != nil:
-			c.passages = append(c.passages, it.passage)
-		case it.turn != nil:
-			c.turns = append(c.turns, it.turn)
-		case it.memory.Type == stores.Conclusion || it.memory.Type == stores.Summary:
-			c.findings = append(c.findings, it.memory)
-		default:
-			c.memories = append(c.memories, it.memory)
-		}
-	}
-}
-
-// ids are in the order of the text.
-func (c *contents) ids() []string {
-	if c.empty() {
-		return nil
-	}
-	var out []string
-	for _, p := range c.passages {
-		out = append(out, p.ID)
-	}
-	for _, m := range c.findings {
-		out = append(out, m.ID)
-	}
-	for _, m := range c.memories {
-		out = append(out, m.ID)
-	}
-	for _, t := range c.turns {
-		out = append(out, turnID(t))
-	}
-	return out
 }

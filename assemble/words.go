@@ -27,17 +27,36 @@ s t d ll re ve m don doesn didn isn aren wasn weren won can't cannot let please 
 kindly want need like thing something anything everything ok okay yes hey hi hello thanks thank`)
 
 // functionRunes and functionPairs are their Chinese peers.
-var functionRunes = runesOf(`的了吗呢吧啊呀么嘛哦着是在我你您他她它们这那哪啥谁和与及就也都很还又把被给请之其而或但吗咱俺个为让`)
+var functionRunes = hanSetOf(`的了吗呢吧啊呀么嘛哦着是在我你您他她它们这那哪啥谁和与及就也都很还又把被给请之其而或但吗咱俺个为让`)
 
 var functionPairs = setOf(`什么 怎么 如何 怎样 为何 多少 哪里 哪个 哪些 时候 可以 能否 是否 有没 没有 还有 告诉 一下 一个 知道 现在 我们
 你们 他们 她们 还是 或者 以及 关于 请问 帮我 需要 应该 的话 记得 还记 记住 一些 这个 那个 这些 那些 因为 所以 但是 如果 之前 以前 来着 觉得 想要 想知 请你`)
 
-func runesOf(list string) map[rune]bool {
-	set := map[rune]bool{}
-	for _, r := range list {
-		set[r] = true
+// pairHeads are what functionPairs begin with.
+var pairHeads = func() (set hanSet) {
+	for pair := range functionPairs {
+		r, _ := utf8.DecodeRuneInString(pair)
+		set.add(r)
 	}
 	return set
+}()
+
+// hanSet is a set of the usual Chinese characters.
+type hanSet [(lastHan - firstHan + 64) / 64]uint64
+
+const firstHan, lastHan = 0x4E00, 0x9FFF
+
+func hanSetOf(list string) (set hanSet) {
+	for _, r := range list {
+		set.add(r)
+	}
+	return set
+}
+
+func (s *hanSet) add(r rune) { s[(r-firstHan)>>6] |= 1 << ((r - firstHan) & 63) }
+
+func (s *hanSet) has(r rune) bool {
+	return r >= firstHan && r <= lastHan && s[(r-firstHan)>>6]>>((r-firstHan)&63)&1 != 0
 }
 
 func setOf(list string) map[string]bool {
@@ -62,7 +81,7 @@ func weight(term string) float64 {
 		}
 		return wordWeight
 	}
-	a := functionRunes[first]
+	a := functionRunes.has(first)
 	if n == len(term) {
 		if a {
 			return 0
@@ -70,9 +89,9 @@ func weight(term string) float64 {
 		return singleWeight
 	}
 	second, _ := utf8.DecodeRuneInString(term[n:])
-	b := functionRunes[second]
+	b := functionRunes.has(second)
 	switch {
-	case a && b || functionPairs[term]:
+	case a && b || pairHeads.has(first) && functionPairs[term]:
 		return 0
 	case a || b:
 		return edgeWeight
@@ -87,31 +106,64 @@ type topic struct {
 	term   string
 }
 
+const (
+	usualTopics = 64 // of a question
+	usualTerms  = 128
+)
+
 // topics returns the different terms of text that tell something.
-func topics(text string) []topic {
-	list := terms.Append(make([]string, 0, len(text)/2+4), text)
-	out := make([]topic, 0, len(list))
-	var seen map[uint64]bool
-	if len(list) > 24 {
-		seen = make(map[uint64]bool, len(list))
-	}
+func topics(text string) []topic { return appendTopics(nil, text) }
+
+// appendTopics appends topics to dst.
+func appendTopics(dst []topic, text string) []topic {
+	var room [usualTerms]string
+	list := terms.Append(room[:0], text)
+	seen := seenTopics{first: len(dst)}
 	for _, t := range list {
 		w := weight(t)
 		if w == 0 {
 			continue
 		}
-		h := digest(t)
-		if seen != nil {
-			if seen[h] {
-				continue
-			}
-			seen[h] = true
-		} else if hasTopic(out, h) {
-			continue
+		if h := digest(t); !seen.before(h, dst) {
+			dst = append(dst, topic{h, w, t})
 		}
-		out = append(out, topic{h, w, t})
 	}
-	return out
+	return dst
+}
+
+// seenTopics tells which topics are in a list. Nearly always a bit says that
+// one is not; a long list has a map.
+type seenTopics struct {
+	first int // of the list
+	bits  [seenBits / 64]uint64
+	all   map[uint64]bool
+}
+
+const (
+	seenBits = 1024
+	seenMost = 256 // above it too many bits are set
+)
+
+// before notes a topic that is to be appended to list, and reports whether it
+// is there.
+func (s *seenTopics) before(hash uint64, list []topic) bool {
+	if s.all == nil && len(list)-s.first == seenMost {
+		s.all = make(map[uint64]bool, 4*seenMost)
+		for i := range list[s.first:] {
+			s.all[list[s.first+i].hash] = true
+		}
+	}
+	if s.all != nil {
+		seen := s.all[hash]
+		s.all[hash] = true
+		return seen
+	}
+	at, bit := hash>>6&(seenBits/64-1), uint64(1)<<(hash&63)
+	if s.bits[at]&bit == 0 {
+		s.bits[at] |= bit
+		return false
+	}
+	return hasTopic(list[s.first:], hash)
 }
 
 func hasTopic(list []topic, h uint64) bool {
@@ -145,14 +197,36 @@ var askings = []asking{
 	{"semantic", []string{"what", "who", "which", "where", "whose", "how many", "how much", "什么", "谁", "哪", "多少", "几", "吗"}},
 }
 
-func kindAsked(words string) string {
-	words = strings.ToLower(words)
-	for _, a := range askings {
+// askingWord is a word of askings, by its first byte, and where it stands there.
+type askingWord struct {
+	word string
+	rank int
+}
+
+var askingWords = func() (byFirst [256][]askingWord) {
+	for rank, a := range askings {
 		for _, w := range a.words {
-			if strings.Contains(words, w) {
-				return a.kind
+			byFirst[w[0]] = append(byFirst[w[0]], askingWord{w, rank})
+		}
+	}
+	return byFirst
+}()
+
+// kindAsked is the kind of the first of askings that has a word in the text.
+func kindAsked(words string) string {
+	words = terms.Lower(words)
+	best := len(askings)
+	for i := 0; i < len(words) && best > 0; i++ {
+		for _, a := range askingWords[words[i]] {
+			// Characters share their first bytes: the last one is the one to look at.
+			end := i + len(a.word)
+			if a.rank < best && end <= len(words) && words[end-1] == a.word[len(a.word)-1] && words[i:end] == a.word {
+				best = a.rank
 			}
 		}
 	}
-	return ""
+	if best == len(askings) {
+		return ""
+	}
+	return askings[best].kind
 }

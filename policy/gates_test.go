@@ -10,7 +10,6 @@ import (
 
 	"strata/internal/eval"
 	"strata/internal/prefilter"
-	"strata/internal/terms"
 )
 
 // messages are of all kinds: statements, orders, questions, small talk, logs,
@@ -62,7 +61,7 @@ func each(t *testing.T, set *prefilter.Set, check func(p *prefilter.Pattern, tex
 var betweenClauses = regexp.MustCompile(`\s*[,，。!！?？;；]\s*`)
 
 func TestGatedPatternsMatchTheSame(t *testing.T) {
-	for name, set := range map[string]*prefilter.Set{"patterns": &patterns, "closer": &closer} {
+	for name, set := range map[string]*prefilter.Set{"patterns": &patterns, "closer": &closer, "asked": &asked} {
 		t.Run(name, func(t *testing.T) {
 			each(t, set, func(p *prefilter.Pattern, text string, hits *prefilter.Hits) {
 				pieces := []string{text}
@@ -96,25 +95,6 @@ func TestFewNounsFindTheSame(t *testing.T) {
 			}
 			if noun, value := d.find(text, &hits); noun != wantNoun || value != wantValue {
 				t.Errorf("%q: %q %q, want %q %q", text, noun, value, wantNoun, wantValue)
-			}
-		}
-	}
-}
-
-func TestNormalize(t *testing.T) {
-	for _, text := range allMessages(t) {
-		want := terms.Normalize(text)
-		low, same := normalize(text)
-		if low != want || same && strings.ToLower(text) != low {
-			t.Errorf("%q: %q, want %q", text, low, want)
-		}
-	}
-	for r := rune(1); r < 0x20000; r++ {
-		if foldOf(r) != 0 || r < 0x80 {
-			for _, s := range []string{string(r), "A" + string(r) + "b", string(r) + string(r)} {
-				if low, _ := normalize(s); low != terms.Normalize(s) {
-					t.Fatalf("%q: %q, want %q", s, low, terms.Normalize(s))
-				}
 			}
 		}
 	}

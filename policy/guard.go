@@ -1,13 +1,16 @@
 package policy
 
-import "strata/internal/prefilter"
+import (
+	"strata/internal/prefilter"
+	"strata/internal/terms"
+)
 
 // Guard reports whether a statement may stand in the stable block, among the
 // instructions. false: it tries to steer the model beyond a preference (drop
 // its instructions, reveal them, become someone else, call tools, send data
 // away, act without the user), or to close a delimiter.
 func Guard(text string) bool {
-	low, _ := normalize(text)
+	low := terms.Normalize(text)
 	hits := closer.Scan(low)
 	for _, rule := range guardRules {
 		if rule.Match(low, &hits) {

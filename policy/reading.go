@@ -2,7 +2,6 @@ package policy
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"strata/internal/prefilter"
 	"strata/internal/terms"
@@ -86,73 +85,9 @@ func (r *Reading) NeverStore() string {
 // normalized is the reading of a text with its forms and case folded: the
 // reading itself where that changes no more than ASCII letters.
 func (r *Reading) normalized() (low string, reading *Reading) {
-	low, same := normalize(r.text)
+	low, same := terms.Fold(r.text)
 	if same {
 		return low, r
 	}
 	return low, &Reading{text: low, hits: patterns.Scan(low)}
-}
-
-// normalize is terms.Normalize, quick for ASCII and Chinese. same: nothing but
-// the case of ASCII letters was changed.
-func normalize(s string) (low string, same bool) {
-	upper, wide := false, false
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c < utf8.RuneSelf {
-			upper = upper || c >= 'A' && c <= 'Z'
-			i++
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		switch foldOf(r) {
-		case foldNever:
-		case foldWide:
-			wide = true
-		default:
-			low = terms.Normalize(s)
-			return low, low == s
-		}
-		i += n
-	}
-	if !wide {
-		if upper {
-			return strings.ToLower(s), true
-		}
-		return s, true
-	}
-	b := make([]byte, 0, len(s)+8)
-	for _, r := range s {
-		switch {
-		case r >= 0xFF01 && r <= 0xFF5E: // full-width forms of ASCII
-			r -= 0xFF01 - '!'
-		case r == '　':
-			r = ' '
-		case r == '…':
-			b = append(b, "..."...)
-			continue
-		}
-		if r >= 'A' && r <= 'Z' {
-			r += 'a' - 'A'
-		}
-		b = utf8.AppendRune(b, r)
-	}
-	return string(b), false
-}
-
-const (
-	foldNever = iota + 1 // normalising leaves it as it is
-	foldWide             // it becomes ASCII
-)
-
-// foldOf tells what normalising does to a character, 0 where that is not as
-// simple as that.
-func foldOf(r rune) int {
-	switch {
-	case r >= 0x4E00 && r <= 0x9FFF, r == '。', r == '、', r >= '《' && r <= '】', r == '‘', r == '’', r == '“', r == '”', r == '—':
-		return foldNever
-	case r >= 0xFF01 && r <= 0xFF5E, r == '　', r == '…':
-		return foldWide
-	}
-	return 0
 }

@@ -26,21 +26,26 @@ type detector struct {
 const (
 	langEN = `(chinese|mandarin|english|japanese|korean|french|german|spanish|portuguese|russian|italian|arabic|cantonese|dutch|vietnamese|thai|hindi|turkish|polish|simplified chinese|traditional chinese)`
 	langZH = `(简体中文|繁体中文|中文|汉语|普通话|英文|英语|日文|日语|韩文|韩语|法文|法语|德文|德语|西班牙语|葡萄牙语|俄文|俄语|意大利语|阿拉伯语|粤语|广东话|荷兰语|越南语|泰语)`
-	tail   = `([^,;!?，。；！？\n]+?)(?:[,;!?，。；！？\n]|\. |\.?$)`
-	userZH = `(?:我|用户|本人|俺)`
-	userEN = `(?:i|the user)`
-	zhRole = `[^,，。；!！？?的]{0,12}?(?:工程师|开发者?|程序员|经理|总监|主管|设计师|分析师|产品|运营|老师|教师|医生|护士|律师|会计|学生|研究员|顾问|架构师|销售|财务|前端|后端|测试|数据科学家|作家|编辑|记者|摄影师|厨师|司机|创始人|负责人|实习生|博士生|研究生|大学生|老板|行政|客服|HR|PM|CEO|CTO|CFO|QA)`
-	enRole = `(?:[\w+#/-]+ ){0,4}(?:engineer|developer|programmer|manager|director|designer|analyst|teacher|doctor|nurse|lawyer|accountant|student|researcher|scientist|consultant|architect|writer|editor|journalist|photographer|chef|founder|intern|admin|administrator|salesperson|recruiter|lead|professor|officer|specialist|marketer|operator|pm|ceo|cto|cfo|sre|dba)`
-	place  = `(?:building|floor|room|desk|block|tower|suite)\b`
+	// An answer's words in Chinese, and whom and what it is to in English.
+	replyZH  = `(?:回复|回答|回应|回我|作答|答复|交流|沟通|对话|聊天)`
+	toWhomEN = `(?:,? (?:(?:to |with |for )?(?:me|us)|back|only|always|please|everything(?: (?:i|we) (?:ask|say|write|send))?|(?:to )?(?:(?:all|any|each|every one)(?: of)? )?(?:my|our) (?:questions|messages|prompts|requests)))*`
+	tail     = `([^,;!?，。；！？\n]+?)(?:[,;!?，。；！？\n]|\. |\.?$)`
+	userZH   = `(?:我|用户|本人|俺)`
+	userEN   = `(?:i|the user)`
+	zhRole   = `[^,，。；!！？?的]{0,12}?(?:工程师|开发者?|程序员|经理|总监|主管|设计师|分析师|产品|运营|老师|教师|医生|护士|律师|会计|学生|研究员|顾问|架构师|销售|财务|前端|后端|测试|数据科学家|作家|编辑|记者|摄影师|厨师|司机|创始人|负责人|实习生|博士生|研究生|大学生|老板|行政|客服|HR|PM|CEO|CTO|CFO|QA)`
+	enRole   = `(?:[\w+#/-]+ ){0,4}(?:engineer|developer|programmer|manager|director|designer|analyst|teacher|doctor|nurse|lawyer|accountant|student|researcher|scientist|consultant|architect|writer|editor|journalist|photographer|chef|founder|intern|admin|administrator|salesperson|recruiter|lead|professor|officer|specialist|marketer|operator|pm|ceo|cto|cfo|sre|dba)`
+	place    = `(?:building|floor|room|desk|block|tower|suite)\b`
 )
 
 var translation = gated(`翻译|译成|怎么说|怎么写|单词|这[段句篇封个]|这次|写一?[篇封段个]|translat|this (?:text|email|letter|sentence|paragraph|time|one)|the following|how do (?:you|i) say|speaking countries`)
 
 var detectors = []detector{
 	{"language", gated(`(?:用|改用|换成|改成|换回|切换到|切换成|使用|改为|讲|说)\s*` + langZH), translation, ""},
-	{"language", gated(`^(?:请|继续|还是|都|以后|以后都|今后|今后都|一律)*\s*` + langZH + `(?:来)?(?:回复|回答|作答|答复|交流|沟通)`), translation, ""},
-	{"language", gated(`\b(?:answer|reply|respond|speak|talk|write|communicate|switch|chat|responses?|answers|replies)\b(?: to me| back| with me| only| always| everything)*\s+(?:should be |must be |all )?(?:in|to)\s+` + langEN), translation, ""},
-	{"language", gated(`\b(?:speak|use|stick to|stay with)\s+` + langEN + `\b(?: please| with me| from now on| only| for .*| when .*)?[.!]*$`), translation, ""},
+	{"language", gated(`以\s*` + langZH + `(?:为主|为准|来)?\s*(?:[跟和与同对给](?:我|大家)|` + replyZH + `|$)`), translation, ""},
+	{"language", gated(`^(?:请|继续|还是|都|以后|今后|一律|全部|全程|统一|始终|一直|永远|只|麻烦|你|从现在(?:开始|起)|[跟和与同对给]我们?)*\s*` + langZH + `(?:来)?(?:[跟和与同对给](?:我|大家)|` + replyZH + `)`), translation, ""},
+	{"language", gated(`(?:全程|一律|以后都|今后都)\s*` + langZH + `[。.!！]*$`), translation, ""},
+	{"language", gated(`\b(?:answer|reply|respond|speak|talk|write|communicate|converse|switch|chat|address|responses?|answers|replies)\b` + toWhomEN + `\s+(?:(?:should|must|have to|need to)(?: always| all| only)* be |all )?(?:in|to)\s+` + langEN), translation, ""},
+	{"language", gated(`\b(?:speak|talk|use|stick (?:to|with)|stay with)\s+(?:only |just |always )?` + langEN + `\b(?:,? please| (?:to|with) (?:me|us)| from now on| only| for .*| when .*)*[.!]*$`), translation, ""},
 	{"language", gated(`^(?:please,? )?(?:in )?` + langEN + `,? (?:please|only|replies|answers)\b`), translation, ""},
 	{"tone", gated(`(?:语气|口吻|文风)[^,，。]{0,6}?(正式|专业|书面|严肃|随意|轻松|口语化|亲切|友好|温和|温柔|礼貌|客气|幽默|风趣|直接|直白)`), nil, ""},
 	{"tone", gated(`(正式|专业|严肃|随意|轻松|口语化|亲切|友好|温和|礼貌|幽默|风趣|直接|直白)(?:一点|一些|些)?的?(?:语气|口吻|文风)`), nil, ""},
@@ -86,7 +91,7 @@ var detectors = []detector{
 	{"name", gated(userZH + `(?:的名字|的姓名|的大名)?(?:叫做?|名叫)([\p{Han}·]{2,8}|[A-Za-z][\w .'-]{0,30}?)(?:[,，。;；!！、\s]|在|，|$)`), gated(`(?:我|用户)叫了|叫他|叫她|叫它|叫外卖|叫车|叫不|叫作?你`), ""},
 	{"name", gated(`^(?:请|以后|可以|就|你可以|以后都|大家都)*(?:叫|称呼)我([\p{Han}·A-Za-z][\p{Han}·\w'-]{0,11}?)(?:就行|就好|吧|即可|就可以)?[。.!！]*$`), gated(`起床|一声|怎么|别`), ""},
 	{"name", gated(`(?:my|the user'?s)(?: full| first)? name(?:'s| is) ((?-i:\p{Lu})[\p{L}'.-]*(?: (?-i:\p{Lu})[\p{L}'.-]*){0,3}|[\p{Han}]{2,6})`), nil, ""},
-	{"name", gated(`^(?:please |you can |just )*(?:call|address)(?: me| me as) (\p{L}[\p{L}'.-]*(?: (?-i:\p{Lu})[\p{L}'.-]*){0,2})(?: from now on| please)?[.!]*$`), gated(`(?i)call me (?:back|when|if|later|at|on|tomorrow|crazy|a |an |the )`), ""},
+	{"name", gated(`^(?:please |you can |just )*(?:call|address)(?: me as| me) (\p{L}[\p{L}'.-]*(?: (?-i:\p{Lu})[\p{L}'.-]*){0,2})(?: from now on| please)?[.!]*$`), gated(`(?i)(?:call|address) me (?:back|when|if|later|at|on|in|tomorrow|crazy|an?|the)\b`), ""},
 	{"name", gated(`(?:\bi am|\bi'm|\bthis is) ((?-i:\p{Lu})[\p{L}'-]+(?: (?-i:\p{Lu})[\p{L}'-]+){1,2})(?: from|,|\.|$| and )`), nil, ""},
 	{"assistant_name", gated(`(?:以后|今后)?(?:我)?(?:就)?叫你([\p{Han}A-Za-z]{1,8}?)(?:吧|了|好了|就行|，|。|$)`), gated(`怎么|什么`), ""},
 	{"assistant_name", gated(`\b(?:i'?ll|i will|let me|i'?m going to) call you (\p{L}+)`), nil, ""},

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"strata/internal/terms"
 )
@@ -174,18 +175,42 @@ func sameIn(key, a, b string) bool {
 // foldText keeps letters and digits only, in one case and width.
 func foldText(s string) string {
 	s = terms.Normalize(s)
+	at := strings.IndexFunc(s, folded)
+	if at < 0 {
+		return s
+	}
 	var b strings.Builder
-	for _, r := range s {
-		if r > ' ' && !signRune(r) {
+	b.Grow(len(s))
+	b.WriteString(s[:at])
+	for _, r := range s[at:] {
+		if !folded(r) {
 			b.WriteRune(r)
 		}
 	}
 	return b.String()
 }
 
+// folded reports whether foldText leaves a character out.
+func folded(r rune) bool { return r <= ' ' || signRune(r) }
+
 func signRune(r rune) bool {
-	return strings.ContainsRune(" \t.,;:!?'\"`~()[]{}<>-_/\\|，。；：！？、“”‘’（）【】《》「」…—·　", r)
+	if r < utf8.RuneSelf {
+		return asciiSigns[r>>6]>>(r&63)&1 != 0
+	}
+	switch r {
+	case '，', '。', '；', '：', '！', '？', '、', '“', '”', '‘', '’', '（', '）', '【', '】', '《', '》', '「', '」', '…', '—', '·', '　':
+		return true
+	}
+	return false
 }
+
+// asciiSigns are bits.
+var asciiSigns = func() (set [2]uint64) {
+	for _, c := range " \t.,;:!?'\"`~()[]{}<>-_/\\|" {
+		set[c>>6] |= 1 << (c & 63)
+	}
+	return set
+}()
 
 var filler = regexp.MustCompile(`(?i)^(请|麻烦|以后|今后|都|一律|统一|默认|总是|一直|继续|改为|改成|改用|换成|用|使用|以|说|是|在|位于|为|the |a |an |please |always |use |using |in |at |on |is |to |answer |reply |respond |write |speak |from now on,? )+|(来)?(回复|回答|答复|作答|交流|沟通|书写|输出|为准|就行|就好|即可|吧|了| please| only| now| from now on| for answers| in answers)+$`)
 

@@ -101,6 +101,9 @@ func (id *Identity) look(req *chat.Request, v *Conversation) {
 		case "user":
 			words := id.words(req.Text(i))
 			if answer != "" && words != "" && len(v.pairs) < wordsPairs {
+				if v.pairs == nil {
+					v.pairs = make([]wordPair, 0, wordsPairs)
+				}
 				v.pairs = append(v.pairs, wordPair{words, answer})
 			}
 			answer, open = "", false

@@ -86,13 +86,36 @@ func unwrap(text string) string {
 	if after, ok := strings.CutPrefix(text, libreDocuments); ok {
 		text = behindDocuments(after)
 	}
-	for i := range wrappers {
-		if w := &wrappers[i]; w.holds(text) {
-			return w.cut(text)
+	if wrapperFirst.of(text) {
+		for i := range wrappers {
+			if w := &wrappers[i]; w.holds(text) {
+				return w.cut(text)
+			}
 		}
 	}
 	return strings.TrimSpace(text)
 }
+
+// firstBytes are those that some texts begin with. Most other texts begin with
+// another byte and need not be compared with each of them.
+type firstBytes [256]bool
+
+func firstBytesOf(texts ...string) (set firstBytes) {
+	for _, t := range texts {
+		set[t[0]] = true
+	}
+	return set
+}
+
+func (f *firstBytes) of(text string) bool { return text != "" && f[text[0]] }
+
+var wrapperFirst = func() firstBytes {
+	var heads []string
+	for i := range wrappers {
+		heads = append(heads, wrappers[i].heads...)
+	}
+	return firstBytesOf(heads...)
+}()
 
 func cutLists(text string) string {
 	for again := true; again; {
@@ -236,6 +259,8 @@ var helperHeads = []string{
 	"Generate a title in less than 6 words for the following message",
 }
 
+var helperFirst = firstBytesOf(helperHeads...)
+
 // helperTitles are Chinese ones that only with one of the second words ask for
 // a title and nothing else.
 var (
@@ -276,13 +301,14 @@ const (
 	historyBehind = 200     // bytes of a template behind the history
 	helperHead    = 4000    // bytes of a template before the history
 	helperStart   = 1 << 10 // bytes of a system message that its first words are in
+	helperGlance  = 64      // bytes that mostly show that it has other first words
 	helperPrompts = 8 << 10 // bytes of a system message above which it is an app's
 )
 
 // helperText tells whether a user message is the template of a helper call.
 func helperText(text string) bool {
 	text = strings.TrimSpace(text)
-	if helperAny(text, helperHeads, strings.HasPrefix) {
+	if helperFirst.of(text) && helperAny(text, helperHeads, strings.HasPrefix) {
 		return true
 	}
 	if helperAny(text, helperTitles, strings.HasPrefix) && helperAny(text, helperOnly, strings.Contains) {
@@ -326,6 +352,9 @@ func helperSystem(req *chat.Request) bool {
 	if m.Role != "system" && m.Role != "developer" || m.Content.End-m.Content.Start > helperPrompts {
 		return false
 	}
+	if otherSystem(strings.TrimSpace(req.Start(0, helperGlance))) {
+		return false
+	}
 	start := strings.TrimSpace(req.Start(0, helperStart))
 	for _, head := range helperSystems {
 		if !strings.HasPrefix(start, head) {
@@ -337,4 +366,19 @@ func helperSystem(req *chat.Request) bool {
 		return head != "Available Tools: " || strings.Contains(text, "Your task is to choose and return the correct tool(s)")
 	}
 	return false
+}
+
+// otherSystem tells whether a glance at a system message shows that it is none
+// of helperSystems. Its end may be a broken character.
+func otherSystem(glance string) bool {
+	if len(glance) < helperGlance/2 {
+		return false // escapes or space: it shows too little
+	}
+	glance = glance[:helperGlance/2-3*len("\uFFFD")]
+	for _, head := range helperSystems {
+		if n := min(len(head), len(glance)); head[:n] == glance[:n] {
+			return false
+		}
+	}
+	return true
 }

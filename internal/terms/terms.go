@@ -9,8 +9,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // Version names the way of cutting; an index made by another one is rebuilt.
@@ -19,12 +17,6 @@ const Version = "2"
 // maxWord is the bytes of the longest word that anybody types; longer ones
 // are noise such as base64 and left out.
 const maxWord = 64
-
-// Normalize folds what looks alike: compatibility forms (full-width letters
-// and digits) and case. Traditional and simplified characters stay apart.
-func Normalize(text string) string {
-	return strings.ToLower(norm.NFKC.String(text))
-}
 
 // Of returns the terms of text in their order, repetitions included.
 func Of(text string) []string { return Append(nil, text) }
@@ -35,16 +27,19 @@ func Of(text string) []string { return Append(nil, text) }
 func Append(dst []string, text string) []string {
 	text = Normalize(text)
 	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRuneInString(text[i:])
-		switch {
-		case unspaced(r):
-			end := run(text, i, unspaced)
-			dst = appendPairs(dst, text[i:end])
-			i = end
-		case wordRune(r):
-			end := run(text, i, inWord)
-			end = thousands(text, end)
-			dst = appendWord(dst, text[i:end])
+		switch kind, n := kindAt(text, i); kind {
+		case unspacedKind:
+			dst, i = appendPairs(dst, text, i)
+		case wordKind:
+			end, plain := wordEnd(text, i)
+			if far := thousands(text, end); far > end {
+				end, plain = far, false
+			}
+			if plain {
+				dst = appendPiece(dst, text[i:end])
+			} else {
+				dst = appendWord(dst, text[i:end])
+			}
 			i = end
 		default:
 			i += n
@@ -53,19 +48,95 @@ func Append(dst []string, text string) []string {
 	return dst
 }
 
-// appendPairs appends every character and every pair of neighbours: a query
-// of one character finds something, one of more is ranked by pairs.
-func appendPairs(dst []string, s string) []string {
-	before := -1
-	for i, r := range s {
-		end := i + utf8.RuneLen(r)
-		if before >= 0 {
-			dst = append(dst, s[before:end])
+// What may begin at a place.
+const (
+	noKind       = iota
+	unspacedKind // a run of unspaced characters
+	wordKind
+)
+
+// kindAt tells what begins at i, and the bytes of the character there.
+func kindAt(s string, i int) (kind, n int) {
+	if c := s[i]; c < utf8.RuneSelf {
+		if asciiKinds[c] == inPiece {
+			return wordKind, 1
 		}
-		dst = append(dst, s[i:end])
-		before = i
+		return noKind, 1
 	}
-	return dst
+	if hanAt(s, i) {
+		return unspacedKind, hanBytes
+	}
+	r, n := utf8.DecodeRuneInString(s[i:])
+	switch {
+	case r >= 0x2010 && r <= 0x2027, r >= 0x3001 && r <= 0x3003, r >= 0x3008 && r <= 0x3020:
+		return noKind, n // the usual signs; the tables would say the same
+	case unspaced(r):
+		return unspacedKind, n
+	case wordRune(r):
+		return wordKind, n
+	}
+	return noKind, n
+}
+
+// asciiKinds tell which of ASCII words are made of.
+var asciiKinds = func() (kinds [utf8.RuneSelf]uint8) {
+	for c := range kinds {
+		switch {
+		case wordRune(rune(c)):
+			kinds[c] = inPiece
+		case inWord(rune(c)):
+			kinds[c] = joining
+		}
+	}
+	return kinds
+}()
+
+const (
+	inPiece = iota + 1
+	joining
+)
+
+// wordEnd returns where the word that begins at i ends, and whether it is of
+// ASCII letters and digits alone.
+func wordEnd(s string, i int) (end int, plain bool) {
+	for plain = true; i < len(s); {
+		if c := s[i]; c < utf8.RuneSelf {
+			if asciiKinds[c] == 0 {
+				break
+			}
+			plain = plain && asciiKinds[c] == inPiece
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if !inWord(r) {
+			break
+		}
+		plain = false
+		i += n
+	}
+	return i, plain
+}
+
+// appendPairs appends every character and every pair of neighbours of the run
+// that begins at i, and returns its end: a query of one character finds
+// something, one of more is ranked by pairs.
+func appendPairs(dst []string, s string, i int) (_ []string, end int) {
+	for before := -1; i < len(s); {
+		n := hanBytes
+		if !hanAt(s, i) {
+			var r rune
+			if r, n = utf8.DecodeRuneInString(s[i:]); !unspaced(r) {
+				break
+			}
+		}
+		if before >= 0 {
+			dst = append(dst, s[before:i+n])
+		}
+		dst = append(dst, s[i:i+n])
+		before, i = i, i+n
+	}
+	return dst, i
 }
 
 // appendWord appends a word, and where it joins letters and digits by signs
@@ -127,18 +198,6 @@ func thousands(s string, end int) int {
 }
 
 func digit(b byte) bool { return b >= '0' && b <= '9' }
-
-// run returns where the run of runes that are in begins at i ends.
-func run(s string, i int, in func(rune) bool) int {
-	for i < len(s) {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if !in(r) {
-			break
-		}
-		i += n
-	}
-	return i
-}
 
 // unspaced reports whether words of r's script stand without spaces.
 func unspaced(r rune) bool {

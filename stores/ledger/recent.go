@@ -180,7 +180,10 @@ const comparedTurns = 2000
 // turnsToCompare finds a user's latest turns by the index of sessions: by seq
 // the planner would read everybody's.
 const turnsToCompare = `SELECT seq, asked, answer FROM exchanges WHERE tenant = $1 AND user_id = $2 AND part = 'turn' AND repeats < $3
-ORDER BY +seq DESC LIMIT $4`
+AND at >= $5 ORDER BY +seq DESC LIMIT $4`
+
+// firstStated is when a memory was said first, as far as that is on record.
+const firstStated = `SELECT COALESCE(MIN(at), $3) FROM evidence WHERE tenant = $1 AND memory = $2`
 
 // outdate notes on turns that a memory rests on them, or that they repeat what
 // tells it from others, and that it is about to be replaced or deleted.
@@ -198,8 +201,14 @@ AND id IN (SELECT exchange FROM evidence WHERE tenant = $1 AND memory = $3)`, te
 	if err != nil || len(words) == 0 {
 		return err
 	}
+	var since int64
+	if repeats == repeatsReplaced { // what was said before is no repetition of it
+		if _, err := one(t, firstStated, []any{tenant, id, micros(m.CreatedAt)}, &since); err != nil {
+			return err
+		}
+	}
 	var repeating []int64
-	err = each(t, turnsToCompare, []any{tenant, m.User, repeats, comparedTurns}, func(scan func(...any) error) error {
+	err = each(t, turnsToCompare, []any{tenant, m.User, repeats, comparedTurns, since}, func(scan func(...any) error) error {
 		var seq int64
 		var asked, answer string
 		err := scan(&seq, &asked, &answer)
