@@ -3,7 +3,7 @@ GO ?= go
 FUZZTIME ?= 20s
 SOAK ?= 30s
 
-.PHONY: help build check test race bench e2e fuzz soak
+.PHONY: help build check test race bench e2e fuzz soak train
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -39,3 +39,6 @@ bench: ## the table in the README; against a bare forwarder in the same run
 
 soak: ## load with aborts under the race detector for SOAK
 	STRATA_SOAK=$(SOAK) $(GO) test -count=1 -run Soak -v ./e2e
+
+train: ## the weights of the intent classifier from intent/train/data, the same bits each time
+	$(GO) run ./intent/train -out intent/weights.bin

@@ -31,11 +31,13 @@ const (
 	opinion     // do you like, 你觉得
 	liking      // i love, 我喜欢, 好看
 	emotion     // nervous, 紧张
-	explainVerb // explain, 讲讲
+	explainVerb // explain, clarify, give an example, 说明: asks for more, whatever it is about
 	plainly     // in plain words, 大白话
 	given       // the following text, 以下段落
 	selfHelp    // stress, productivity, 自信
 	leisure     // film, song, 火锅
+	animal      // cat, 狗
+	everyday    // kitchen, pets, games, what school teaches, 厨房
 	coding      // function, regex, 报错
 	fixVerb     // fix, refactor, 修复
 	chatty      // i, you, 我, 你 and particles: talk, not a search phrase
@@ -65,14 +67,17 @@ const (
 	// Facts of rules, processes, documentation.
 	policyNoun // policy, handbook, 制度
 	ruleWord   // required, limit, fee, 手续费
+	duty       // obligation, must be, minimum standard, 应当: what rules are made of
 	legal      // law, lease, 违法
 	service    // account, refund, visa, 账号: what an organisation handles
 	staff      // leave, payroll, 年假: what an employer handles
+	workplace  // meeting room, supplier, 工牌: says no more than whose matter it is
 	permit     // can i, do i need, 能不能
 	auxiliary  // is the, does a: at the start of a clause a question
 	may        // 可以, 要, 会: with yesNo a permit
 	yesNo      // 吗, 是否
 	procedure  // how do i, where can i, 怎么
+	manner     // how do i, how long, 怎么, 多久: asks for a way, not for a fact
 	duration   // how long, how soon, 多久
 	request    // i need to, 我要: a wish for a service
 	consequent // what happens if, 怎么处理
@@ -97,12 +102,16 @@ const (
 	isExclaim    // an exclamation mark
 	isNumber     // a number
 	isIdentifier // snake_case
+	isAcronym    // VAT, ERP: capitals among small letters
 	isCode       // a fenced block
 	isQuoted     // something in quotes
 	isPasted     // later lines hold text
 	isAsked      // a question mark or a question word where it asks
 	isPlain      // not asked
 	isShort      // up to six words or ten characters
+	isGeneral    // nothing that an organisation handles is named
+	isDaily      // general, and about anybody's day
+	isOpen       // general, and asks for a way, a reason or a notion
 
 	cueCount // at most 128: a mask holds no more
 )

@@ -1,5 +1,7 @@
 package intent
 
+import "math"
+
 // lean is how much a message rests on the turn before.
 type lean uint8
 
@@ -10,9 +12,6 @@ const (
 )
 
 var leanNames = [...]string{free: "same talk", pointing: "points back", elliptic: "elliptic"}
-
-// leanWeight is the weight of the label of the turns before.
-var leanWeight = [...]float32{free: .7, pointing: 1.5, elliptic: 3}
 
 // leanOf tells from the words alone, and from whether something came before.
 func leanOf(r *reading, s *scores, history bool) lean {
@@ -39,9 +38,18 @@ func leanOf(r *reading, s *scores, history bool) lean {
 // conversation is about.
 const depth = 4
 
-// before judges the turns before the last message: from the words, and where
-// these are silent from the session's last request.
-func (c *Classifier) before(messages []Message, last Intent) (to int, ok bool) {
+// floorOfBefore is the least that the turns before say of an intent, as a
+// logarithm.
+const floorOfBefore = -4
+
+// before is what the turns before the last message say. The verdict on the
+// session's last request, where there is one, knew more than its words: what
+// files it brought, what was in the documents, who put it right. Else the
+// turns are weighed anew, each with what the one before it says.
+func (c *Classifier) before(messages []Message, last Intent) (logs [3]float32, ok bool) {
+	if logs, ok = lastSaid(last); ok {
+		return logs, true
+	}
 	var turns [depth]int
 	n := 0
 	for i := len(messages) - 2; i >= 0 && n < depth; i-- {
@@ -50,19 +58,40 @@ func (c *Classifier) before(messages []Message, last Intent) (to int, ok bool) {
 			n++
 		}
 	}
+	if n == 0 {
+		return logs, false
+	}
+	g := takeGrams()
+	defer g.giveBack()
 	for n--; n >= 0; n-- {
-		r, s := c.judge(messages[turns[n]].Text)
+		r, s := c.judge(messages[turns[n]].Text, g)
+		sum := c.own(&r, &s, g)
 		if ok {
-			s.sum[to] += leanWeight[leanOf(&r, &s, true)]
+			sum = c.model.leanOn(logs, sum, leanKind(&r, &s))
 		}
-		if best, lead, _ := s.best(); lead > 0 {
-			to, ok = best, true
-		}
+		logs, ok = logsOf(sum), true
 	}
-	if ok {
-		return to, true
+	return logs, true
+}
+
+func logsOf(sum [3]float32) (out [3]float32) {
+	for i, p := range probabilities(sum) {
+		out[i] = float32(max(math.Log(p), floorOfBefore))
 	}
-	return indexOf(last)
+	return out
+}
+
+// lastSaid is what an earlier verdict tells without the words.
+func lastSaid(last Intent) (logs [3]float32, ok bool) {
+	at, ok := indexOf(last)
+	if !ok {
+		return logs, false
+	}
+	for i := range logs {
+		logs[i] = float32(math.Log(.1))
+	}
+	logs[at] = float32(math.Log(.8))
+	return logs, true
 }
 
 func indexOf(i Intent) (int, bool) {

@@ -2,10 +2,11 @@
 // DATA. It works in stages, the cheapest and surest first, and abstains to
 // CHAT. It must not know what is stored or what a verdict leads to.
 //
-// The stages: header (the caller says so), structure (files, tables, code,
-// tools), rule (cues of the words, weighed; rules.go is the table), followup
-// (a message that leans on the turns before takes their label), model (a
-// trained one, where there is one), probe (what the tenant knows), abstain.
+// The stages: header (the caller says so), example (somebody has said so of
+// these words: the configuration's, or a verdict that was put right),
+// structure (files, tables, code, tools), model (trained; it sees the words,
+// the cues and rules of rules.go), followup (the same, where the turns before
+// turned it), probe (what the tenant knows), abstain.
 package intent
 
 // Intent is a kind of question.
@@ -38,40 +39,73 @@ type Hints struct {
 	Tools   []string // names of the tools the request offers
 	ToolUse bool     // tool calls or results are in the history
 	Last    Intent   // of the session's last request, "" if unknown
+	Default Intent   // where the words decide nothing, "" = CHAT
+	// Examples are messages of the tenant whose intent was put right.
+	Examples *Examples
 	// Probe asks the tenant's knowledge; false: no answer in time. nil when
 	// there is nothing to ask. Called at most once, only when undecided.
 	Probe func() (Probe, bool)
 }
 
-// Verdict is the decision and where it was made.
-type Verdict struct {
-	Intent     Intent
-	Confidence float64 // 0-1
-	Stage      string  // header, structure, rule, followup, model, probe, abstain
-	Rule       string  // which rule spoke, "" where none did
-	FollowUp   bool    // the words lean on the turn before
+// Probabilities are of each intent, 1 together.
+type Probabilities struct {
+	Chat float64 `json:"chat"`
+	RAG  float64 `json:"rag"`
+	Data float64 `json:"data"`
 }
 
-// scorer is a trained stage: it says how likely each intent is, or nothing.
-type scorer interface {
-	score(text string) (probability [3]float64, ok bool)
+// Reason is something that weighed for a verdict.
+type Reason struct {
+	What   string  `json:"what"`   // rule, cue or word
+	Weight float64 `json:"weight"` // for the intent against the mean of all, as a logarithm
 }
+
+// Verdict is the decision and where it was made.
+type Verdict struct {
+	Intent        Intent
+	Confidence    float64 // 0-1
+	Stage         string  // header, example, structure, model, followup, probe, abstain
+	Rule          string  // what decided, "" where no single thing did
+	FollowUp      bool    // the words lean on the turn before
+	Probabilities Probabilities
+	Why           []Reason // what weighed most, the strongest first
+}
+
+// NearMiss tells whether another intent was almost as likely.
+func (v *Verdict) NearMiss() bool {
+	return v.Probabilities != Probabilities{} && v.Confidence < nearMiss
+}
+
+const (
+	nearMiss = .6
+	// abstainUnder is the probability under which no intent is named.
+	abstainUnder = .4
+)
 
 // Classifier decides. Make it with New; it is safe for concurrent use.
 type Classifier struct {
 	phrases    *phrases
 	rules      []compiled
 	characters characters
-	model      scorer // nil: the words decide alone
+	model      *model
+	wishes     *wishes // nil = none
 }
 
 // New returns a classifier.
 func New() *Classifier {
-	return &Classifier{phrases: compile(english, chinese), rules: compileRules(rules), characters: simplify()}
+	c := Untrained()
+	m, err := decode(weightsFile, c.Mark())
+	if err != nil {
+		panic("BUG: " + err.Error() + "; make train renews them")
+	}
+	c.model = m
+	return c
 }
 
-// sure is the lead from which the words decide alone.
-const sure = 1.5
+// Untrained returns a classifier for training: it gives samples, no verdicts.
+func Untrained() *Classifier {
+	return &Classifier{phrases: compile(english, chinese, life), rules: compileRules(rules), characters: simplify()}
+}
 
 // Classify decides the intent of the last of messages, oldest first.
 func (c *Classifier) Classify(messages []Message, h Hints) Verdict {
@@ -83,34 +117,54 @@ func (c *Classifier) Classify(messages []Message, h Hints) Verdict {
 		return Verdict{Intent: Chat, Stage: "abstain"}
 	}
 	text := messages[len(messages)-1].Text
-	r, s := c.judge(text)
+	g := takeGrams()
+	defer g.giveBack()
+	r, s := c.judge(text, g)
 	leaning := leanOf(&r, &s, len(messages) > 1 || h.Last != "")
 	v := Verdict{FollowUp: leaning != free}
+	if to, like, rule, ok := c.told(text, g, h.Examples); ok {
+		return v.with(to, like, "example", rule)
+	}
 	if rule, to, ok := structure(text, &r, &s, &h); ok {
 		s.add(to, 3, rule)
 		return v.with(to, max(.75, s.confidence(to)), "structure", rule)
 	}
-	own, lead, _ := s.best()
-	leaned := false
-	if leaning != free || lead < sure {
-		var before int
-		if before, leaned = c.before(messages, h.Last); leaned {
-			s.sum[before] += leanWeight[leaning]
+	if g.words == 0 && len(messages) == 1 && h.Last == "" {
+		return v.with(h.otherwise([3]float64{chatAt: 1}))
+	}
+	sum := c.own(&r, &s, g)
+	own := bestOf(sum)
+	before, talked := c.before(messages, h.Last)
+	if talked {
+		sum = c.model.leanOn(before, sum, leanKind(&r, &s))
+	}
+	p := probabilities(sum)
+	to := bestOf(sum)
+	v.Probabilities = Probabilities{p[chatAt], p[ragAt], p[dataAt]}
+	v.Why = c.reasons(to, &r, &s, g)
+	switch {
+	case talked && leaning == elliptic:
+		return v.with(to, p[to], "followup", leanNames[leaning])
+	case to != own:
+		v = v.with(to, p[to], "followup", leanNames[leaning])
+	default:
+		v = v.with(to, p[to], "model", s.rule[to])
+	}
+	return c.probe(v, p, &s, &h)
+}
+
+func bestOf(sum [3]float32) (best int) {
+	for i := range sum {
+		if sum[i] > sum[best] {
+			best = i
 		}
 	}
-	to, lead, next := s.best()
-	if leaned && (to != own || leaning == elliptic) {
-		return v.with(to, s.confidence(to), "followup", leanNames[leaning])
-	}
-	if lead >= sure {
-		return v.with(to, s.confidence(to), "rule", s.rule[to])
-	}
-	return c.undecided(v, text, &s, to, next, &h)
+	return best
 }
 
 // judge reads a text and weighs what it shows.
-func (c *Classifier) judge(text string) (reading, scores) {
-	r := c.read(text)
+func (c *Classifier) judge(text string, g *grams) (reading, scores) {
+	r := c.read(text, g)
 	s := c.weigh(&r)
 	if !r.material.empty() && max(s.sum[chatAt], s.sum[ragAt], s.sum[dataAt]) < 1 {
 		r.widen()
@@ -119,35 +173,39 @@ func (c *Classifier) judge(text string) (reading, scores) {
 	return r, s
 }
 
-// undecided asks what is not in the words: a trained stage, then the tenant's
-// knowledge.
-func (c *Classifier) undecided(v Verdict, text string, s *scores, to, next int, h *Hints) Verdict {
-	if c.model != nil {
-		if p, ok := c.model.score(text); ok {
-			best := 0
-			for i := range p {
-				if p[i] > p[best] {
-					best = i
-				}
-			}
-			return v.with(best, p[best], "model", "")
+// probe asks the tenant's knowledge where the words leave it open: it may have
+// an answer to what is otherwise a question about anything. A plain task, as
+// to polish a text, never asks it.
+func (c *Classifier) probe(v Verdict, p [3]float64, s *scores, h *Hints) Verdict {
+	to := bestOf([3]float32{float32(p[0]), float32(p[1]), float32(p[2])})
+	open := to == chatAt && s.task < sure || to == dataAt && p[dataAt] < .75 || p[to] < abstainUnder
+	if h.Probe != nil && open {
+		if found, ok := h.Probe(); ok && found.fits() {
+			return v.with(ragAt, .5+.4*min(found.Cover, 1), "probe", "")
 		}
 	}
-	silent := s.sum == [3]float32{}
-	if h.Probe != nil && (silent || to != dataAt && next != dataAt) {
-		if p, ok := h.Probe(); ok && p.fits() {
-			return v.with(ragAt, .5+.4*min(p.Cover, 1), "probe", "")
-		}
+	if p[to] < abstainUnder {
+		return v.with(h.otherwise(p))
 	}
-	if silent {
-		return v.with(chatAt, s.confidence(chatAt), "abstain", "")
-	}
-	return v.with(to, s.confidence(to), "rule", s.rule[to])
+	return v
 }
 
-// fits is the bar above which a passage makes a question one of knowledge.
+// otherwise is what is taken where the words decide nothing.
+func (h *Hints) otherwise(p [3]float64) (to int, confidence float64, stage, rule string) {
+	if to, ok := indexOf(h.Default); ok {
+		return to, p[to], "abstain", "default"
+	}
+	return chatAt, p[chatAt], "abstain", ""
+}
+
+// sure is the weight from which a task is plain.
+const sure = 1.5
+
+// fits is the bar above which a passage makes a question one of knowledge. Of
+// a long question no passage covers much; that one holds many of its terms is
+// no chance either.
 func (p Probe) fits() bool {
-	return p.Distinct >= 2 && (p.Cover >= .6 || p.Title && p.Cover >= .45)
+	return p.Distinct >= 2 && (p.Cover >= .6 || p.Cover >= .45 && (p.Title || p.Distinct >= 5))
 }
 
 func (v Verdict) with(to int, confidence float64, stage, rule string) Verdict {

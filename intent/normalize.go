@@ -45,6 +45,9 @@ func (n *normalizer) whole(dst []byte, text string) []byte {
 
 // boundary returns the start of the rune that i lies in.
 func boundary(text string, i int) int {
+	if i >= len(text) {
+		return len(text)
+	}
 	for k := 0; i > 0 && k < utf8.UTFMax && !utf8.RuneStart(text[i]); k++ {
 		i--
 	}
@@ -85,6 +88,9 @@ func (n *normalizer) ascii(dst []byte, text string, i int) []byte {
 	ch := text[i]
 	switch {
 	case 'A' <= ch && ch <= 'Z':
+		if i > 0 && isAcronymAt(text, i) {
+			n.r.any.add(isAcronym)
+		}
 		dst = append(dst, ch+'a'-'A')
 	case ch == '\n':
 		dst = append(dst, '\n')
@@ -148,4 +154,22 @@ func numberEnd(text string, i int) int {
 		i++
 	}
 	return i
+}
+
+// isAcronymAt tells whether two to six capitals begin at i that are a word of
+// their own. Shouting is none: the letter before the word must not be large.
+func isAcronymAt(text string, i int) bool {
+	n := 0
+	for i+n < len(text) && 'A' <= text[i+n] && text[i+n] <= 'Z' {
+		n++
+	}
+	if n < 2 || n > 6 || isLetter(text[i-1]) || i+n < len(text) && isLetter(text[i+n]) && text[i+n] != 's' {
+		return false
+	}
+	for k := i - 1; k >= 0; k-- {
+		if isLetter(text[k]) {
+			return text[k] >= 'a'
+		}
+	}
+	return true
 }

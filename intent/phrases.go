@@ -2,6 +2,7 @@ package intent
 
 import (
 	"maps"
+	"math/bits"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -12,10 +13,21 @@ type mask [2]uint64
 
 func (m *mask) add(c cue)        { m[c>>6] |= 1 << (c & 63) }
 func (m *mask) merge(o mask)     { m[0] |= o[0]; m[1] |= o[1] }
+func (m *mask) drop(o mask)      { m[0] &^= o[0]; m[1] &^= o[1] }
 func (m mask) has(c cue) bool    { return m[c>>6]&(1<<(c&63)) != 0 }
 func (m mask) meets(o mask) bool { return m[0]&o[0]|m[1]&o[1] != 0 }
 func (m mask) and(o mask) mask   { return mask{m[0] & o[0], m[1] & o[1]} }
-func (m mask) empty() bool       { return m[0]|m[1] == 0 }
+
+// each names what is in the set, in order.
+func (m mask) each(do func(int)) {
+	for half, bitsOf := range m {
+		for ; bitsOf != 0; bitsOf &= bitsOf - 1 {
+			do(half*64 + bits.TrailingZeros64(bitsOf))
+		}
+	}
+}
+
+func (m mask) empty() bool { return m[0]|m[1] == 0 }
 
 // phrases is a tree of words by bytes. A walk begins where a word begins and
 // keeps the longest phrase that ends where a word ends, so one pass over a

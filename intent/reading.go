@@ -30,13 +30,20 @@ type reading struct {
 	han      int  // Chinese characters of the request
 }
 
-// read reads text. It allocates nothing.
-func (c *Classifier) read(text string) reading {
+// read reads text and collects its words in g, unless that is nil. It allocates
+// nothing.
+func (c *Classifier) read(text string, g *grams) reading {
 	var buf [textSize]byte
 	var r reading
+	if g != nil {
+		g.reset()
+	}
 	n := normalizer{r: &r, characters: c.characters}
-	s := scan{b: n.whole(buf[:0], text), r: &r, phrases: c.phrases, clause: true, first: true}
+	s := scan{b: plainRequest(n.whole(buf[:0], text)), r: &r, grams: g, phrases: c.phrases, clause: true, first: true}
 	s.run()
+	if g != nil {
+		g.end(s.b)
+	}
 	r.finish()
 	return r
 }
@@ -45,6 +52,7 @@ func (c *Classifier) read(text string) reading {
 type scan struct {
 	b       []byte
 	r       *reading
+	grams   *grams // of the request, nil = not wanted
 	phrases *phrases
 	line    int
 	clause  bool // a clause begins here
@@ -106,7 +114,9 @@ func (s *scan) newLine(i int) {
 	last := len(s.b)-i < 240 && bytes.IndexByte(bytes.TrimSpace(s.b[i:]), '\n') < 0
 	if last && (s.line > 3 || i > 0 && s.b[i-1] == '\n') {
 		s.line = 0
-		s.r.retract()
+		if s.r.retract() && s.grams != nil {
+			s.grams.reset()
+		}
 	}
 }
 
@@ -120,13 +130,22 @@ func (s *scan) word(i int) int {
 		s.count(i, i+n)
 		if !found.has(polite) {
 			s.clause, s.first = false, false
+			s.collect(i, i+n)
 		}
 		return i + n
 	}
 	s.clause, s.first = false, false
 	end := wordAfter(s.b, i)
 	s.count(i, end)
+	s.collect(i, end)
 	return end
+}
+
+// collect takes words of the request that are not mere politeness.
+func (s *scan) collect(from, to int) {
+	if s.grams != nil && s.line == 0 {
+		s.grams.add(s.b, from, to)
+	}
 }
 
 func (s *scan) note(found mask) {
@@ -205,16 +224,18 @@ func (r *reading) onText() bool { return r.any.meets(textMarks) || r.clause.meet
 // widen takes pasted lines for the request, for want of anything else.
 func (r *reading) widen() {
 	r.any.merge(r.material)
+	r.settle()
 }
 
 // retract takes what has been read for pasted text, if it is too long to be a
-// request, since a request follows.
-func (r *reading) retract() {
+// request, since a request follows. It tells whether it did.
+func (r *reading) retract() bool {
 	if r.latin+r.han/2 < longRequest {
-		return
+		return false
 	}
 	r.material.merge(r.any)
 	*r = reading{material: r.material, any: r.any.and(seenMarks)}
+	return true
 }
 
 // finish adds the cues that are not made of words.
@@ -230,12 +251,13 @@ func (r *reading) finish() {
 	if r.latin <= 6 && r.han <= 10 && r.latin+r.han/2 <= 7 {
 		r.any.add(isShort)
 	}
+	r.settle()
 }
 
 // What makes a sentence a question: some words wherever they stand, others
 // where a clause begins.
 var (
-	askedAnywhere = maskOf([]cue{isQuestion, yesNo, howMany, howMuch, duration, procedure, consequent, permit, whoDecides, define, opinion})
+	askedAnywhere = maskOf([]cue{isQuestion, yesNo, howMany, howMuch, duration, procedure, manner, consequent, permit, whoDecides, define, opinion})
 	askedOpening  = maskOf([]cue{wh, auxiliary})
 	seenMarks     = maskOf([]cue{isNumber, isIdentifier, isCode})
 	textMarks     = maskOf([]cue{polishMark, given})

@@ -14,8 +14,10 @@ var intents = [...]Intent{chatAt: Chat, ragAt: RAG, dataAt: Data}
 // scores are the evidence for each intent and the strongest rule of each.
 type scores struct {
 	sum  [3]float32
+	task float32 // of the sum for CHAT, what asks for no document's answer: a text, ideas, talk
 	rule [3]string
 	top  [3]float32
+	said mask // rules that speak, by their number
 }
 
 // compiled is a rule with its lists as masks.
@@ -24,13 +26,14 @@ type compiled struct {
 	to                int
 	weight            float32
 	at                place
+	open              bool
 	in, with, without mask
 }
 
 func compileRules(table []rule) []compiled {
 	out := make([]compiled, 0, len(table))
 	for _, r := range table {
-		c := compiled{name: r.name, weight: r.weight, at: r.at,
+		c := compiled{name: r.name, weight: r.weight, at: r.at, open: r.open,
 			in: maskOf(r.in), with: maskOf(r.with), without: maskOf(r.without)}
 		for i, name := range intents {
 			if name == r.to {
@@ -56,6 +59,10 @@ func (c *Classifier) weigh(r *reading) scores {
 	for i := range c.rules {
 		if u := &c.rules[i]; u.speaks(r) {
 			s.add(u.to, u.weight, u.name)
+			s.said[i>>6] |= 1 << (i & 63)
+			if u.to == chatAt && !u.open {
+				s.task += u.weight
+			}
 		}
 	}
 	return s
@@ -78,22 +85,6 @@ func (s *scores) add(to int, weight float32, name string) {
 	if weight > s.top[to] {
 		s.top[to], s.rule[to] = weight, name
 	}
-}
-
-// best returns the leading intent, its lead over the next one, and which is next.
-func (s *scores) best() (to int, lead float32, next int) {
-	for i := 1; i < len(s.sum); i++ {
-		if s.sum[i] > s.sum[to] {
-			to = i
-		}
-	}
-	next = (to + 1) % len(s.sum)
-	for i := range s.sum {
-		if i != to && s.sum[i] > s.sum[next] {
-			next = i
-		}
-	}
-	return to, s.sum[to] - s.sum[next], next
 }
 
 // spread softens the weights into probabilities. It is set so that the mean

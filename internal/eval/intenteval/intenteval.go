@@ -4,11 +4,6 @@
 package intenteval
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -19,20 +14,31 @@ import (
 // Row is one labelled message.
 type Row struct {
 	ID       string           `json:"id"`
-	Lang     string           `json:"lang"`    // zh or en
+	Lang     string           `json:"lang"`    // zh or en; found out where it is missing
 	Label    string           `json:"label"`   // CHAT, RAG or DATA
 	AlsoOK   []string         `json:"also_ok"` // labels that are fair too
 	Text     string           `json:"text"`
 	History  []Turn           `json:"history"` // oldest first
 	Source   string           `json:"source"`
 	Subtype  string           `json:"subtype"`
-	Messages []intent.Message `json:"-"` // history and text
+	Files    []string         `json:"files"` // names that came with the message
+	Tools    []string         `json:"tools"` // names of the tools that the request offers
+	Messages []intent.Message `json:"-"`     // history and text
+	Line     int              `json:"-"`     // where it was read
 }
 
 // Turn is one earlier message of a row.
 type Turn struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
+}
+
+// Gold is the row's label.
+func (r *Row) Gold() intent.Intent { return intent.Intent(strings.ToLower(r.Label)) }
+
+// Fair tells whether an intent is the label or one that is fair too.
+func (r *Row) Fair(said intent.Intent) bool {
+	return said == r.Gold() || slices.ContainsFunc(r.AlsoOK, func(l string) bool { return strings.EqualFold(l, string(said)) })
 }
 
 // Figures are of one part of the rows.
@@ -51,83 +57,89 @@ type Lenient struct {
 // Report is what a run measured.
 type Report struct {
 	Figures
-	ByLang    map[string]Figures `json:"by_lang"`
-	Lenient   Lenient            `json:"lenient"`
-	BySource  map[string]Figures `json:"by_source"`  // macro F1 over the labels that the source has
-	BySubtype map[string]Figures `json:"by_subtype"` // of the handwritten rows
-	Micros    float64            `json:"us_per_message"`
+	ByLang      map[string]Figures                      `json:"by_lang"`
+	Lenient     Lenient                                 `json:"lenient"`
+	BySource    map[string]Figures                      `json:"by_source"`  // macro F1 over the labels that the source has
+	BySubtype   map[string]Figures                      `json:"by_subtype"` // of the handwritten rows
+	ByStage     map[string]Figures                      `json:"by_stage"`   // of the classifier
+	Confusion   map[intent.Intent]map[intent.Intent]int `json:"confusion"`  // by label, then by what was said
+	Calibration Calibration                             `json:"calibration"`
+	Micros      float64                                 `json:"us_per_message"`
 }
 
-// Classify is the classifier under test.
+// Classify is a classifier that sees the messages alone.
 type Classify func(messages []intent.Message) intent.Verdict
 
-// Read reads rows, one JSON object after the other.
-func Read(r io.Reader) ([]Row, error) {
-	d := json.NewDecoder(r)
-	var rows []Row
-	for {
-		var row Row
-		if err := d.Decode(&row); errors.Is(err, io.EOF) {
-			return rows, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("row %d: %w", len(rows)+1, err)
-		}
-		if !slices.Contains(labels, intent.Intent(strings.ToLower(row.Label))) {
-			return nil, fmt.Errorf("row %d (%s): label %q is not CHAT, RAG or DATA", len(rows)+1, row.ID, row.Label)
-		}
-		for _, t := range row.History {
-			row.Messages = append(row.Messages, intent.Message{Role: t.Role, Text: t.Content})
-		}
-		row.Messages = append(row.Messages, intent.Message{Role: "user", Text: row.Text})
-		rows = append(rows, row)
-	}
-}
-
-// ReadFile reads the rows of a file.
-func ReadFile(path string) ([]Row, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	rows, err := Read(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return rows, nil
-}
-
-// Score classifies every row and compares. Micros is wall time per row, the
-// judging of its history included.
+// Score is Assess for rows without files and tools.
 func Score(rows []Row, classify Classify) Report {
-	said := make([]intent.Intent, len(rows))
+	r, _ := Assess(rows, func(row *Row) intent.Verdict { return classify(row.Messages) })
+	return r
+}
+
+// Assess classifies every row and compares. Micros is wall time per row, the
+// judging of its history included. The verdicts are in the rows' order.
+func Assess(rows []Row, classify func(*Row) intent.Verdict) (Report, []intent.Verdict) {
+	verdicts := make([]intent.Verdict, len(rows))
 	start := time.Now()
-	for i, row := range rows {
-		said[i] = classify(row.Messages).Intent
+	for i := range rows {
+		verdicts[i] = classify(&rows[i])
 	}
 	took := time.Since(start)
+	r := compare(rows, verdicts)
+	r.Calibration = calibrate(rows, verdicts)
+	if len(rows) > 0 {
+		r.Micros = float64(took.Nanoseconds()) / 1e3 / float64(len(rows))
+	}
+	return r, verdicts
+}
+
+func compare(rows []Row, verdicts []intent.Verdict) Report {
 	strict, lenient := newTally(), newTally()
-	sources, subtypes := newTally(), newTally()
-	for i, row := range rows {
-		gold := intent.Intent(strings.ToLower(row.Label))
-		fair := gold
-		if slices.ContainsFunc(row.AlsoOK, func(l string) bool { return strings.EqualFold(l, string(said[i])) }) {
-			fair = said[i]
+	sources, subtypes, stages := newTally(), newTally(), newTally()
+	for i := range rows {
+		row, said := &rows[i], verdicts[i].Intent
+		gold, fair := row.Gold(), row.Gold()
+		if row.Fair(said) {
+			fair = said
 		}
-		strict.add(gold, said[i], "", row.Lang)
-		lenient.add(fair, said[i], "", row.Lang)
-		sources.add(gold, said[i], row.Source)
+		strict.add(gold, said, "", row.Lang)
+		lenient.add(fair, said, "", row.Lang)
+		sources.add(gold, said, row.Source)
+		stages.add(gold, said, verdicts[i].Stage)
 		if row.Source == "handwritten" {
-			subtypes.add(gold, said[i], row.Subtype, row.Lang, row.Lang+"/"+row.Subtype)
+			subtypes.add(gold, said, row.Subtype, row.Lang, row.Lang+"/"+row.Subtype)
 		}
 	}
-	r := Report{ByLang: strict.figures(), BySource: sources.figures(), BySubtype: subtypes.figures()}
+	r := Report{ByLang: strict.figures(), BySource: sources.figures(), BySubtype: subtypes.figures(), ByStage: stages.figures(), Confusion: strict[""].table()}
 	r.Lenient.ByLang = lenient.figures()
 	r.Figures, r.Lenient.Figures = r.ByLang[""], r.Lenient.ByLang[""]
 	delete(r.ByLang, "")
 	delete(r.Lenient.ByLang, "")
-	if len(rows) > 0 {
-		r.Micros = float64(took.Nanoseconds()) / 1e3 / float64(len(rows))
-	}
 	return r
+}
+
+// Miss is a row with the wrong verdict it got.
+type Miss struct {
+	*Row
+	Verdict intent.Verdict
+}
+
+// Misses are the rows that got an intent that is not even fair, those first
+// where the classifier was surest.
+func Misses(rows []Row, verdicts []intent.Verdict) (list []Miss) {
+	for i := range rows {
+		if !rows[i].Fair(verdicts[i].Intent) {
+			list = append(list, Miss{&rows[i], verdicts[i]})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Miss) int {
+		switch {
+		case a.Verdict.Confidence > b.Verdict.Confidence:
+			return -1
+		case a.Verdict.Confidence < b.Verdict.Confidence:
+			return 1
+		}
+		return 0
+	})
+	return list
 }

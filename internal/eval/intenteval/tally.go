@@ -56,3 +56,15 @@ func (c confusion) figures() Figures {
 	}
 	return f
 }
+
+// table is the confusion with every cell, also the empty ones.
+func (c confusion) table() map[intent.Intent]map[intent.Intent]int {
+	out := map[intent.Intent]map[intent.Intent]int{}
+	for _, gold := range labels {
+		out[gold] = map[intent.Intent]int{}
+		for _, said := range labels {
+			out[gold][said] = c[[2]intent.Intent{gold, said}]
+		}
+	}
+	return out
+}
