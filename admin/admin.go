@@ -1,6 +1,7 @@
 // Package admin is the control plane's HTTP side: health, metrics, the door in
 // front of everything else (token, Host, Origin, content type) and the calls
-// behind it: documents, memories, sessions, receipts, users, learning, events.
+// behind it: documents, memories, sessions, receipts, users, intents, learning,
+// events.
 // It decides who may ask and whose rows are meant; it must not know how answers
 // are made nor how anything is kept.
 package admin
@@ -40,6 +41,7 @@ type Config struct {
 	Sessions  Sessions
 	Receipts  Receipts
 	Users     Users
+	Intents   Intents
 	Learner   Learner
 	Events    Events
 

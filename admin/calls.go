@@ -47,7 +47,7 @@ func newCalls(cfg Config) http.Handler {
 	}
 	mux := http.NewServeMux()
 	methods := map[string][]string{} // by path
-	for _, r := range slices.Concat(c.documentRoutes(), c.memoryRoutes(), c.sessionRoutes(), c.userRoutes(), c.learnRoutes()) {
+	for _, r := range slices.Concat(c.documentRoutes(), c.memoryRoutes(), c.sessionRoutes(), c.userRoutes(), c.intentRoutes(), c.learnRoutes()) {
 		mux.Handle(r.pattern, c.handler(r))
 		method, path, _ := strings.Cut(r.pattern, " ")
 		methods[path] = append(methods[path], method)

@@ -10,22 +10,43 @@ import (
 	"time"
 )
 
-// Event tells of one finished request. It holds no texts.
+// What an event tells of.
+const (
+	EventRequest = "request" // a request has ended: its Figures
+	EventLearned = "learned" // memories changed by a request that had ended: its Change
+)
+
+// Event tells of one request. It holds no texts.
 type Event struct {
-	At         time.Time `json:"at"`
-	ID         string    `json:"request_id"`
-	Tenant     string    `json:"tenant"`
-	User       string    `json:"user,omitempty"`
-	Session    string    `json:"session,omitempty"`
-	Intent     string    `json:"intent,omitempty"`
-	Stage      string    `json:"stage,omitempty"`
-	Confidence float64   `json:"confidence,omitempty"`
-	Context    string    `json:"context"`          // full, partial, none, bypassed
-	Reason     string    `json:"reason,omitempty"` // of what is missing
-	Tokens     int       `json:"tokens"`           // of the block
-	Layers     []string  `json:"layers"`           // that gave something
-	Learned    int       `json:"learned"`          // memories made or changed
-	Millis     float64   `json:"ms"`               // that Strata added before upstream was called
+	Kind    string    `json:"event"`
+	At      time.Time `json:"at"` // a request's begin, or when its Change was written
+	ID      string    `json:"request_id"`
+	Tenant  string    `json:"tenant"`
+	User    string    `json:"user,omitempty"`
+	Session string    `json:"session,omitempty"`
+
+	// Of these there is the one that Kind tells. Readers share it.
+	*Figures
+	*Change
+}
+
+// Figures are what a request got.
+type Figures struct {
+	Intent     string   `json:"intent,omitempty"`
+	Stage      string   `json:"stage,omitempty"`
+	Confidence float64  `json:"confidence,omitempty"`
+	Context    string   `json:"context"`          // full, partial, none, bypassed
+	Reason     string   `json:"reason,omitempty"` // of what is missing
+	Tokens     int      `json:"tokens"`           // of the block
+	Layers     []string `json:"layers"`           // that gave something
+	Millis     float64  `json:"ms"`               // that Strata added before upstream was called
+}
+
+// Change is how many memories are new, took the place of others, and are gone.
+type Change struct {
+	New      int `json:"new"`
+	Replaced int `json:"replaced"`
+	Erased   int `json:"erased"`
 }
 
 // Events gives the events from now on, until ctx ends; the channel is closed
@@ -54,6 +75,11 @@ func NewFeed() *Feed { return &Feed{readers: map[chan Event]struct{}{}} }
 func (f *Feed) Publish(e Event) {
 	if f.count.Load() == 0 {
 		return
+	}
+	if e.Figures != nil && e.Layers == nil {
+		figures := *e.Figures
+		figures.Layers = list(figures.Layers)
+		e.Figures = &figures
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -140,7 +166,6 @@ func (c *calls) streamEvents(w http.ResponseWriter, r *request) error {
 			if e.Tenant != r.tenant || r.user != "" && e.User != r.user {
 				continue
 			}
-			e.Layers = list(e.Layers)
 			line, err := json.Marshal(e)
 			if err != nil {
 				continue // a number that JSON has no word for

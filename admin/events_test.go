@@ -41,9 +41,10 @@ func listen(t *testing.T, url string, headers ...string) *bufio.Reader {
 func TestEvents(t *testing.T) {
 	p := newPlane(t)
 	all, bobs, sse := listen(t, p.url), listen(t, p.url, "X-Strata-User", "bob"), listen(t, p.url, "Accept", "text/event-stream")
-	p.feed.Publish(admin.Event{ID: "req_1", Tenant: "other", User: "bob"})
-	p.feed.Publish(admin.Event{ID: "req_2", Tenant: "default", User: "alice", Intent: "rag", Context: "full", Tokens: 412, Layers: []string{"knowledge"}, Millis: 1.5})
-	p.feed.Publish(admin.Event{ID: "req_3", Tenant: "default", User: "bob"})
+	p.feed.Publish(admin.Event{Kind: admin.EventRequest, ID: "req_1", Tenant: "other", User: "bob", Figures: &admin.Figures{}})
+	p.feed.Publish(admin.Event{Kind: admin.EventRequest, ID: "req_2", Tenant: "default", User: "alice",
+		Figures: &admin.Figures{Intent: "rag", Context: "full", Tokens: 412, Layers: []string{"knowledge"}, Millis: 1.5}})
+	p.feed.Publish(admin.Event{Kind: admin.EventRequest, ID: "req_3", Tenant: "default", User: "bob", Figures: &admin.Figures{}})
 	next := func(r *bufio.Reader, prefix string) (e admin.Event) {
 		t.Helper()
 		for {
@@ -52,7 +53,7 @@ func TestEvents(t *testing.T) {
 				t.Fatal(err)
 			}
 			if text, ok := strings.CutPrefix(strings.TrimSpace(line), prefix); ok && text != "" && text != ":" {
-				if err := json.Unmarshal([]byte(text), &e); err != nil || e.Layers == nil {
+				if err := json.Unmarshal([]byte(text), &e); err != nil || e.Figures == nil || e.Layers == nil {
 					t.Fatalf("%q: %v", text, err)
 				}
 				return e
@@ -71,6 +72,25 @@ func TestEvents(t *testing.T) {
 	p.feed.Close()
 	if rest, err := io.ReadAll(all); err != nil || len(strings.TrimSpace(string(rest))) != 0 {
 		t.Errorf("a closed feed: %q, %v, want the end", rest, err)
+	}
+}
+
+// What was learned from a request is told as soon as it is known, and holds
+// nothing of what the request's own event tells; nor does that.
+func TestLearnedEvents(t *testing.T) {
+	p := newPlane(t)
+	bobs := listen(t, p.url, "X-Strata-User", "bob")
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	p.feed.Publish(admin.Event{Kind: admin.EventLearned, ID: "req_1", Tenant: "default", User: "alice", Change: &admin.Change{New: 1}})
+	p.feed.Publish(admin.Event{Kind: admin.EventLearned, At: at, ID: "req_2", Tenant: "default", User: "bob", Session: "s1", Change: &admin.Change{New: 2, Erased: 1}})
+	p.feed.Publish(admin.Event{Kind: admin.EventRequest, At: at, ID: "req_3", Tenant: "default", User: "bob", Figures: &admin.Figures{Context: "none"}})
+	for _, want := range []string{
+		`{"event":"learned","at":"2026-03-01T12:00:00Z","request_id":"req_2","tenant":"default","user":"bob","session":"s1","new":2,"replaced":0,"erased":1}`,
+		`{"event":"request","at":"2026-03-01T12:00:00Z","request_id":"req_3","tenant":"default","user":"bob","context":"none","tokens":0,"layers":[],"ms":0}`,
+	} {
+		if line, err := bobs.ReadString('\n'); err != nil || strings.TrimSpace(line) != want {
+			t.Errorf("%v\n got %swant %s", err, line, want)
+		}
 	}
 }
 

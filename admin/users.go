@@ -29,11 +29,12 @@ type user struct {
 
 // export is everything that is kept of one user.
 type export struct {
-	User     string            `json:"user"`
-	Memories []stores.Memory   `json:"memories"`
-	Sessions []exportedSession `json:"sessions"`
-	Rejected []stores.Rejected `json:"rejected"`
-	Receipts []json.RawMessage `json:"receipts"`
+	User     string                 `json:"user"`
+	Memories []stores.Memory        `json:"memories"`
+	Sessions []exportedSession      `json:"sessions"`
+	Rejected []stores.Rejected      `json:"rejected"`
+	Examples []stores.IntentExample `json:"intent_examples"`
+	Receipts []json.RawMessage      `json:"receipts"`
 }
 
 type exportedSession struct {
@@ -117,7 +118,7 @@ func (c *calls) exportUser(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	out := export{User: id, Memories: list(e.Memories), Sessions: []exportedSession{}, Rejected: list(e.Rejected), Receipts: []json.RawMessage{}}
+	out := export{User: id, Memories: list(e.Memories), Sessions: []exportedSession{}, Rejected: list(e.Rejected), Examples: list(e.Examples), Receipts: []json.RawMessage{}}
 	for i := range out.Memories {
 		out.Memories[i].Sources = list(out.Memories[i].Sources)
 	}
@@ -165,7 +166,7 @@ func (c *calls) stats(w http.ResponseWriter, r *request) error {
 		"version": c.cfg.Version, "tenant": r.tenant,
 		"rows": map[string]int{
 			"users": s.Users, "sessions": s.Sessions, "exchanges": s.Exchanges, "documents": s.Documents,
-			"passages": s.Passages, "memories": s.Memories, "rejected": s.Rejected,
+			"passages": s.Passages, "memories": s.Memories, "rejected": s.Rejected, "intent_examples": s.Examples,
 		},
 		"waiting":   map[string]int{"learning": s.Unlearned, "index": s.Outbox},
 		"memories":  map[string]any{"by_source": counts(s.MemoriesBySource), "by_type": counts(s.MemoriesByType), "by_scope": counts(s.MemoriesByScope)},

@@ -78,7 +78,7 @@ and change one thing in your app, its OpenAI base URL.`,
 	root.PersistentFlags().StringVar(&p.config, "config", "", "configuration file (default: ./strata.yaml, then the user's, then /etc/strata/strata.yaml)")
 	root.AddCommand(p.demoCommand(), p.serveCommand())
 	root.AddCommand(p.controlCommands()...)
-	root.AddCommand(p.configCommand(), p.versionCommand(), p.healthcheckCommand())
+	root.AddCommand(p.evalCommand(), p.configCommand(), p.versionCommand(), p.healthcheckCommand())
 	return root
 }
 

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -22,7 +24,7 @@ import (
 // controlCommands are the verbs that go through the admin API.
 func (p *program) controlCommands() []*cobra.Command {
 	return []*cobra.Command{
-		p.ingestCommand(), p.docsCommand(), p.memoriesCommand(), p.sessionsCommand(), p.usersCommand(),
+		p.ingestCommand(), p.docsCommand(), p.memoriesCommand(), p.sessionsCommand(), p.usersCommand(), p.intentCommand(),
 		p.explainCommand(), p.tailCommand(), p.statsCommand(), p.flushCommand(),
 	}
 }
@@ -152,12 +154,19 @@ func (c *client) send(ctx context.Context, method, path string, query url.Values
 	return resp, nil
 }
 
+// awayError says that nothing listens where the server should be.
+type awayError struct{ server, flag string }
+
+func (e *awayError) Error() string {
+	return fmt.Sprintf("strata serve is not running at %s; start it or pass %s", e.server, e.flag)
+}
+
 func (c *client) unreachable(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s did not answer in time", c.server)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("strata serve is not running at %s; start it or pass %s", c.server, c.flag)
+		return &awayError{c.server, c.flag}
 	}
 	if failure, ok := errors.AsType[*url.Error](err); ok {
 		err = failure.Err
@@ -319,6 +328,19 @@ func (p *program) printJSON(v any) error {
 
 // printRaw prints an answer as JSON, indented, numbers as they came.
 func (p *program) printRaw(b []byte) error { return p.printJSON(json.RawMessage(b)) }
+
+// writeNew writes a file that was not there, readable by its owner alone.
+func writeNew(path string, b []byte, hint string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return usageError{fmt.Errorf("%s exists and is not overwritten; %s", path, hint)}
+	}
+	if err != nil {
+		return usageError{fmt.Errorf("%s cannot be written; %s", path, hint)}
+	}
+	_, err = f.Write(b)
+	return errors.Join(err, f.Close())
+}
 
 // removeEach calls DELETE for every id and goes on after errors, so that one
 // id that is gone leaves none of the others.

@@ -64,8 +64,31 @@ type Config struct {
 		Data PlanRow `yaml:"data"`
 	} `yaml:"plan"`
 
+	Intent struct {
+		Keywords struct {
+			Chat []string `yaml:"chat" doc:"Words and phrases of yours: a message that holds one is a CHAT question (explain, advise, polish)."`
+			RAG  []string `yaml:"rag" doc:"The same for RAG (policies, processes, organisational knowledge)."`
+			Data []string `yaml:"data" doc:"The same for DATA (files, figures, trends)."`
+		} `yaml:"keywords"`
+		Patterns struct {
+			Chat Lines `yaml:"chat" doc:"Regular expressions that do the same, on the text as it was written, in Go's syntax: ['(?i)\\bticket-\\d+']. As a variable: one a line."`
+			RAG  Lines `yaml:"rag" doc:"The same for RAG."`
+			Data Lines `yaml:"data" doc:"The same for DATA."`
+		} `yaml:"patterns"`
+		Examples struct {
+			Chat Lines `yaml:"chat" doc:"Whole messages: one that says nearly the same is a CHAT question. As a variable: one a line."`
+			RAG  Lines `yaml:"rag" doc:"The same for RAG."`
+			Data Lines `yaml:"data" doc:"The same for DATA."`
+		} `yaml:"examples"`
+		ExamplesFile string         `yaml:"examples_file" doc:"A file with more of them, one a line: {text: ..., label: chat, rag or data} as JSON. Read at the start."`
+		Defaults     IntentDefaults `yaml:"defaults" doc:"The kind of questions whose words decide nothing, by model or path, the first that fits: [{model: hr-*, intent: rag}, {route: /bi/*, intent: data}]. Else CHAT."`
+		Judge        struct {
+			Model string `yaml:"model" doc:"A model at upstream that looks again at messages whose kind was unsure, after the answer, for the turns that follow. It sees the user's words, redacted. Needs upstream.api_key, since a client's key is never kept. Empty: off."`
+		} `yaml:"judge"`
+	} `yaml:"intent"`
+
 	Store struct {
-		OnError string `yaml:"on_error" doc:"When the stores cannot be opened: exit, or passthrough (serve without context, loudly). Default: exit on a terminal, else passthrough."`
+		OnError string `yaml:"on_error" doc:"When the stores cannot be opened: exit, or passthrough (serve without context, loudly, and try again). Default: exit on a terminal, else passthrough."`
 	} `yaml:"store"`
 
 	Ledger struct {
@@ -93,7 +116,7 @@ type Config struct {
 	} `yaml:"health"`
 
 	Drain struct {
-		Max time.Duration `yaml:"max" doc:"How long answers in flight may go on after SIGTERM."`
+		Max time.Duration `yaml:"max" doc:"How long answers in flight may go on after SIGTERM, and then the stores may write what waits."`
 	} `yaml:"drain"`
 
 	Log struct {

@@ -303,7 +303,7 @@ func TestFindsTheServer(t *testing.T) {
 func TestHelpAndTables(t *testing.T) {
 	_, url := control(t)
 	for _, args := range []string{"ingest", "docs ls", "docs show", "docs rm", "memories ls", "memories add", "memories rm", "memories why", "sessions ls", "sessions show",
-		"sessions rm", "users ls", "users export", "users rm", "explain", "tail", "stats", "flush"} {
+		"sessions rm", "users ls", "users export", "users rm", "intent fix", "intent ls", "intent rm", "intent export", "explain", "tail", "stats", "flush"} {
 		ok(t, url, append(strings.Fields(args), "--help"), "Examples:\n", "strata "+args, "--server")
 	}
 	for _, m := range []string{"短", "很长的一句话"} {

@@ -76,7 +76,7 @@ func (p *program) demo(ctx context.Context, lang string) error {
 	}
 	go func() { _ = s.proxy.Serve(s.data) }()
 	s.setNotReady("")
-	defer s.end()
+	defer func() { s.windUp(time.Now().Add(time.Second)) }() // nothing is in flight then
 
 	token, _ := adminToken("", dir)
 	control, err := p.client(target{server: "http://" + s.adminLn.Addr().String(), token: token})
@@ -86,16 +86,6 @@ func (p *program) demo(ctx context.Context, lang string) error {
 	d := &demoRun{ctx: ctx, out: p.stdout, model: model, control: control, talks: map[string][]demoMessage{}, memories: map[string]string{},
 		data: "http://" + s.data.Addr().String(), colour: isTerminal(p.stdout)}
 	return d.run(docs, steps)
-}
-
-// end takes a server down that has nothing in flight.
-func (s *server) end() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_ = s.proxy.Shutdown(ctx)
-	s.feed.Close()
-	s.closeControl()
-	s.backends.close()
 }
 
 // demoRun is a demo under way.

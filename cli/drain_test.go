@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -148,41 +149,68 @@ func TestTokenOfTwoStarts(t *testing.T) {
 	}
 }
 
-// The whole life of serve inside the test process, where the race detector
-// sees it.
-func TestServeInProcess(t *testing.T) {
+// here runs serve inside the test process, where the race detector sees it.
+// The end gives its exit code, after all that it logs.
+func here(t *testing.T, env map[string]string) (s *serving, code <-chan int) {
+	t.Helper()
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for name, value := range map[string]string{"HOME": dir, "XDG_DATA_HOME": "", "XDG_CONFIG_HOME": "", "STRATA_LISTEN": "127.0.0.1:0",
 		"STRATA_ADMIN_LISTEN": "127.0.0.1:0", "STRATA_HEALTH_LISTEN": "127.0.0.1:0", "STRATA_LOG_FORMAT": "json"} {
 		t.Setenv(name, value)
 	}
+	for name, value := range env {
+		t.Setenv(name, value)
+	}
 	read, write := io.Pipe()
-	code := make(chan int, 1)
+	ended := make(chan int, 1)
 	go func() {
-		code <- cli.Main([]string{"serve"}, strings.NewReader(""), io.Discard, write)
+		ended <- cli.Main([]string{"serve"}, strings.NewReader(""), io.Discard, write)
 		_ = write.Close()
 	}()
-	s := &serving{lines: bufio.NewScanner(read)}
+	s = &serving{log: new(bytes.Buffer), done: make(chan error, 1)}
+	s.lines = bufio.NewScanner(io.TeeReader(read, s.log))
 	s.awaitAddresses()
-	if status, body := get(t, s.admin+"/readyz", ""); status != 200 {
-		t.Errorf("/readyz: %d %s", status, body)
-	}
+	go func() {
+		for s.lines.Scan() {
+		}
+		s.done <- nil
+	}()
+	return s, ended
+}
+
+// end terminates what here began and returns its exit code and how long that
+// took. The log is whole then.
+func (s *serving) end(t *testing.T, code <-chan int) (int, time.Duration) {
+	t.Helper()
 	self, err := os.FindProcess(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
+	began := time.Now()
 	if err := self.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	stopped := false
-	for s.lines.Scan() {
-		stopped = stopped || strings.Contains(s.lines.Text(), `"msg":"stopped"`)
+	select {
+	case got := <-code:
+		<-s.done
+		return got, time.Since(began)
+	case <-time.After(20 * time.Second):
+		t.Fatal("still running")
+		return 0, 0
 	}
-	if !stopped {
-		t.Error("the end is not logged")
+}
+
+// The whole life of serve.
+func TestServeInProcess(t *testing.T) {
+	s, code := here(t, nil)
+	if status, body := get(t, s.admin+"/readyz", ""); status != 200 {
+		t.Errorf("/readyz: %d %s", status, body)
 	}
-	if got := <-code; got != 0 {
+	if got, _ := s.end(t, code); got != 0 {
 		t.Errorf("exit code %d", got)
+	}
+	if !strings.Contains(s.log.String(), `"msg":"stopped"`) {
+		t.Errorf("the end is not logged\n%s", s.log)
 	}
 }

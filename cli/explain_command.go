@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"strata/intent"
 )
 
 // asking is how a request that is explained is sent.
@@ -27,47 +29,57 @@ func (p *program) explainCommand() *cobra.Command {
 	var t target
 	var a asking
 	cmd := &cobra.Command{
-		Use: "explain FILE|ID|last", Short: "Show what a request would be given, or what an answer was given, and why",
-		Long: `Show intent, layers and what was left out. FILE is the JSON body of a chat
-request (- for standard input): Strata decides on it and shows the blocks, but
-calls no model and stores nothing. ID is the id of a request (X-Strata-Request-Id)
-or of an answer, last the latest request: its receipt is shown.`,
-		Example: `  strata explain request.json --user alice
+		Use: "explain FILE|ID|last|TEXT", Short: "Show what a request would be given, or what an answer was given, and why",
+		Long: `Show intent, what weighed for it, layers and what was left out. FILE is the JSON
+body of a chat request (- for standard input), TEXT a message in quotes: Strata
+decides on it and shows the blocks, but calls no model and stores nothing. ID is
+the id of a request (X-Strata-Request-Id) or of an answer, last the latest
+request: its receipt is shown. Of a TEXT the verdict is shown even when no
+program is running.`,
+		Example: `  strata explain "How many days of leave do I have?" --user alice
+  strata explain request.json --user alice
   echo '{"model":"m","messages":[{"role":"user","content":"How many days of leave?"}]}' | strata explain -
   strata explain last --user alice
   strata explain chatcmpl-123`,
-		Args: exactlyOne("a file, a request or answer id, or last"),
+		Args: exactlyOne("a file, a request or answer id, last, or a message in quotes"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			_, err := os.Stat(args[0])
-			switch isFile := args[0] == "-" || err == nil || strings.HasSuffix(args[0], ".json"); {
-			case args[0] != "last" && isFile:
+			switch whatIs(args[0]) {
+			case namedFile:
 				return p.explainFile(t, a, args[0])
-			default:
+			case namedReceipt:
 				return p.explainReceipt(t, args[0])
 			}
+			return p.explainText(t, a, args[0])
 		},
 	}
 	t.addTo(cmd)
 	t.addUserTo(cmd)
 	t.addJSONTo(cmd)
-	cmd.Flags().StringVar(&a.proxy, "proxy", "", "of FILE: URL of the data plane (default: from listen)")
-	cmd.Flags().StringVar(&a.session, "session", "", "of FILE: session")
-	cmd.Flags().StringVar(&a.groups, "groups", "", "of FILE: the user's groups, comma-separated")
-	cmd.Flags().StringVar(&a.intent, "intent", "", "of FILE: force chat, rag or data")
+	cmd.Flags().StringVar(&a.proxy, "proxy", "", "of FILE or TEXT: URL of the data plane (default: from listen)")
+	cmd.Flags().StringVar(&a.session, "session", "", "of FILE or TEXT: session")
+	cmd.Flags().StringVar(&a.groups, "groups", "", "of FILE or TEXT: the user's groups, comma-separated")
+	cmd.Flags().StringVar(&a.intent, "intent", "", "of FILE or TEXT: force chat, rag or data")
 	return cmd
+}
+
+// verdict is which intent a message has, and why.
+type verdict struct {
+	Intent        string                `json:"intent"`
+	Confidence    *float64              `json:"confidence"`
+	Stage         string                `json:"stage"`
+	Rule          string                `json:"rule,omitempty"`
+	Probabilities *intent.Probabilities `json:"probabilities,omitempty"`
+	Why           []intent.Reason       `json:"why,omitempty"`
+	Context       string                `json:"context"`
+	Reason        string                `json:"reason"`
 }
 
 // explanation is an answer to X-Strata-Explain, or a receipt.
 type explanation struct {
-	Intent     string   `json:"intent"`
-	Confidence *float64 `json:"confidence"`
-	Stage      string   `json:"stage"`
-	Rule       string   `json:"rule"`
-	Context    string   `json:"context"`
-	Reason     string   `json:"reason"`
-	Tokens     int      `json:"block_tokens"`
-	Cached     int      `json:"cached_tokens"`
-	Layers     []struct {
+	verdict
+	Tokens int `json:"block_tokens"`
+	Cached int `json:"cached_tokens"`
+	Layers []struct {
 		Name   string   `json:"name"`
 		IDs    []string `json:"ids"`
 		Tokens int      `json:"tokens"`
@@ -120,6 +132,10 @@ func (p *program) explainFile(t target, a asking, path string) error {
 	if err != nil {
 		return err
 	}
+	return p.explainBody(t, a, body)
+}
+
+func (p *program) explainBody(t target, a asking, body []byte) error {
 	b, err := p.askExplain(t, a, body)
 	if err != nil {
 		return err
@@ -222,14 +238,16 @@ func (p *program) printExplanation(e explanation) error {
 	line("at", when(e.At))
 	line("session", e.Session)
 	line("model", e.Model)
-	intent := e.Intent
+	kind := e.Intent
 	if e.Confidence != nil {
-		intent += fmt.Sprintf("  confidence %.2f", *e.Confidence)
+		kind += fmt.Sprintf("  confidence %.2f", *e.Confidence)
 	}
 	if e.Stage != "" {
-		intent += "  by " + strings.TrimSpace(e.Stage+" "+e.Rule)
+		kind += "  by " + strings.TrimSpace(e.Stage+" "+e.Rule)
 	}
-	line("intent", intent)
+	line("intent", kind)
+	line("likely", likely(e.Probabilities))
+	line("because", because(e.Why))
 	result := strings.TrimSpace(e.Context + "  " + e.Reason)
 	if e.Tokens > 0 {
 		result += fmt.Sprintf("  %d tokens", e.Tokens)

@@ -98,6 +98,9 @@ func (r *fileReader) readMember(at, key string, node ast.Node) error {
 	case *ast.NullNode, *ast.CommentGroupNode:
 		return nil
 	case *ast.SequenceNode:
+		if _, areDefaults := s.value.Interface().(IntentDefaults); areDefaults {
+			return r.readDefaults(s, at, n)
+		}
 		return s.setList(at, n)
 	case *ast.MappingNode:
 		if _, isModels := s.value.Interface().(Models); isModels {
@@ -123,7 +126,8 @@ func (r *fileReader) readMember(at, key string, node ast.Node) error {
 
 // setList sets a list from a YAML sequence.
 func (s *setting) setList(at string, node *ast.SequenceNode) error {
-	if _, plain := s.value.Interface().([]string); !plain {
+	kind := s.value.Type()
+	if kind.Kind() != reflect.Slice || kind.Elem().Kind() != reflect.String {
 		return fmt.Errorf("%s: %s takes no list", at, s.key)
 	}
 	var items []string
@@ -134,7 +138,7 @@ func (s *setting) setList(at string, node *ast.SequenceNode) error {
 		}
 		items = append(items, text)
 	}
-	s.value.Set(reflect.ValueOf(items))
+	s.value.Set(reflect.ValueOf(items).Convert(kind))
 	s.origin = at
 	return nil
 }

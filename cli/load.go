@@ -143,6 +143,14 @@ func (s *setting) set(text, origin string) error {
 			return fail(err.Error())
 		}
 		s.value.Set(reflect.ValueOf(models))
+	case IntentDefaults:
+		list, err := parseDefaults(text)
+		if err != nil {
+			return fail(err.Error())
+		}
+		s.value.Set(reflect.ValueOf(list))
+	case Lines:
+		s.value.Set(reflect.ValueOf(parseLines(text)))
 	case []string:
 		var list []string
 		for item := range strings.SplitSeq(text, ",") {

@@ -72,8 +72,11 @@ type server struct {
 	controlPlane            atomic.Pointer[http.Handler] // of the admin listener
 	registry                *prometheus.Registry
 
-	backends *backends // nil when the stores could not be opened
-	feed     *admin.Feed
+	backends   atomic.Pointer[backends] // nil while the stores are not open
+	ready      prometheus.Gauge         // 1 while they are
+	reopening  *reopening               // nil when there is nothing to wait for
+	adminToken string
+	feed       *admin.Feed
 }
 
 // serve runs until a signal comes, then drains.
@@ -98,7 +101,7 @@ func (p *program) serve(signals <-chan os.Signal, l *loaded) error {
 	select {
 	case err := <-failed:
 		s.closeControl()
-		s.backends.close()
+		s.closeStores(time.Now().Add(leastToClose))
 		return fmt.Errorf("the listener failed: %w", err)
 	case <-signals:
 	}
@@ -107,6 +110,8 @@ func (p *program) serve(signals <-chan os.Signal, l *loaded) error {
 
 func newServer(cfg *Config, log *slog.Logger) *server {
 	s := &server{cfg: cfg, log: log, feed: admin.NewFeed(), registry: prometheus.NewRegistry()}
+	s.ready = prometheus.NewGauge(prometheus.GaugeOpts{Name: "strata_stores_ready", Help: "1 while the stores are open, 0 when requests pass through without context."})
+	s.registry.MustRegister(s.ready)
 	s.setNotReady("starting")
 	return s
 }
@@ -122,42 +127,55 @@ func (s *server) start(strict bool) (err error) {
 		if err != nil {
 			s.closeControl()
 			s.closeListeners()
-			s.backends.close()
+			s.closeStores(time.Now().Add(leastToClose))
 		}
 	}()
+	s.log.Info("listening", "listen", address(s.data), "admin", address(s.adminLn), "health", address(s.healthLn))
 	s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	// Health answers before anything slow is built.
 	s.serveControl()
 	cfg := s.proxyConfig()
-	if err := s.openStores(&cfg, strict); err != nil {
+	failed, err := s.openStores(&cfg, strict)
+	if err != nil {
 		return usageError{err}
 	}
 	if s.proxy, err = proxy.New(cfg); err != nil {
 		return usageError{err}
 	}
-	s.serveAdmin(cfg.AdminToken)
+	s.adminToken = cfg.AdminToken
+	s.serveAdmin()
+	if mayHeal(failed) {
+		s.reopening = s.reopen()
+	}
 	return nil
 }
 
-// openStores opens what the walk needs. Without it requests pass through
-// without context: a broken store is no reason to refuse them.
-func (s *server) openStores(cfg *proxy.Config, strict bool) error {
-	ready := prometheus.NewGauge(prometheus.GaugeOpts{Name: "strata_stores_ready", Help: "1 while the stores are open, 0 when requests pass through without context."})
-	s.registry.MustRegister(ready)
-	b, err := s.openBackends()
-	if err != nil {
-		if s.cfg.Store.OnError == "exit" || s.cfg.Store.OnError == "" && strict {
-			return err
-		}
-		s.log.Error("the stores cannot be opened: every request passes through without context, and nothing is recorded", "error", err)
-		cfg.NoContext = "store_unavailable"
-		return nil
+// openStores opens what the walk needs. When that failed, requests pass
+// through without context: a broken store is no reason to refuse them.
+func (s *server) openStores(cfg *proxy.Config, strict bool) (failed, err error) {
+	cfg.NoContext = "store_unavailable"
+	b, failed := s.openBackends(context.Background())
+	if failed == nil {
+		cfg.Context, err = s.takeUp(b)
+		return nil, err
 	}
-	s.backends = b
-	ready.Set(1)
-	b.metrics(s.registry)
-	cfg.Context, err = s.walkContext(b)
-	return err
+	if s.cfg.Store.OnError == "exit" || s.cfg.Store.OnError == "" && strict {
+		return nil, failed
+	}
+	s.log.Error("the stores cannot be opened: every request passes through without context, and nothing is recorded", "error", failed, "tried_again", mayHeal(failed))
+	return failed, nil
+}
+
+// takeUp makes opened stores those of the server, and of them what the walk
+// works with.
+func (s *server) takeUp(b *backends) (*proxy.Context, error) {
+	s.backends.Store(b)
+	c, err := s.walkContext(b)
+	if err == nil {
+		s.ready.Set(1)
+		b.metrics(s.registry)
+	}
+	return c, err
 }
 
 // assumePerson makes the person at the keyboard the user of requests that name
@@ -212,6 +230,14 @@ func (s *server) listen() error {
 	return nil
 }
 
+// address is where a listener that may be off listens.
+func address(ln net.Listener) string {
+	if ln == nil {
+		return "off"
+	}
+	return ln.Addr().String()
+}
+
 func (s *server) closeListeners() {
 	for _, ln := range []net.Listener{s.data, s.adminLn, s.healthLn} {
 		if ln != nil {
@@ -243,16 +269,18 @@ func (s *server) serveControl() {
 	}
 }
 
-// serveAdmin puts all calls of the control plane behind its listener.
-func (s *server) serveAdmin(token string) {
+// serveAdmin puts all calls of the control plane behind its listener, those of
+// the stores as far as they are open.
+func (s *server) serveAdmin() {
 	if s.adminLn == nil {
 		return
 	}
 	cfg := s.adminConfig(s.adminLn)
-	cfg.Token, cfg.Tenant, cfg.Version, cfg.Events = token, s.cfg.Tenant, buildVersion().Version, s.feed
+	cfg.Token, cfg.Tenant, cfg.Version, cfg.Events = s.adminToken, s.cfg.Tenant, buildVersion().Version, s.feed
 	cfg.Zone = s.zone()
-	if b := s.backends; b != nil {
+	if b := s.backends.Load(); b != nil {
 		cfg.Documents, cfg.Memories, cfg.Sessions, cfg.Receipts, cfg.Users = b.ledger, b.ledger, b.ledger, b.ledger, b.ledger
+		cfg.Intents = b.ledger
 		cfg.Ingester, cfg.Jobs, cfg.Learner = b.ingester, b.jobs, b.learner
 	}
 	all := admin.New(cfg)
@@ -321,8 +349,12 @@ func (s *server) banner(w io.Writer) {
 	}
 	line("mode", s.cfg.Mode)
 	line("data", s.cfg.DataDir)
-	if s.backends == nil {
-		line("stores", "NOT OPEN: no context, nothing is recorded (the log says why)")
+	if s.backends.Load() == nil {
+		stores := "NOT OPEN: no context, nothing is recorded (the log says why)"
+		if s.reopening != nil {
+			stores += "; tried again until they open"
+		}
+		line("stores", stores)
 	}
 	switch user := s.cfg.Identity.DefaultUser; {
 	case user != "":
@@ -336,29 +368,4 @@ func (s *server) banner(w io.Writer) {
 	}
 	line("key", key)
 	fmt.Fprintf(w, "Point your app at it: OPENAI_BASE_URL=http://%s/v1\n", addr)
-}
-
-// drain lets answers in flight end. Another signal ends the process.
-func (s *server) drain(signals <-chan os.Signal) error {
-	s.setNotReady("draining")
-	s.log.Info("draining", "max", s.cfg.Drain.Max.String())
-	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.Drain.Max)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- s.proxy.Shutdown(ctx) }()
-	var err error
-	select {
-	case err = <-done:
-	case <-signals:
-		return errors.New("ended by a second signal; answers in flight were cut")
-	}
-	s.feed.Close()
-	s.closeControl()
-	s.backends.close()
-	if err != nil {
-		s.log.Warn("answers still in flight after drain.max were cut", "max", s.cfg.Drain.Max.String())
-		return nil
-	}
-	s.log.Info("stopped")
-	return nil
 }

@@ -16,7 +16,6 @@ import (
 	"strata/admin"
 	"strata/assemble"
 	"strata/ingest"
-	"strata/intent"
 	"strata/internal/tokens"
 	"strata/learn"
 	"strata/policy"
@@ -30,9 +29,11 @@ import (
 // backends is everything that stands on the stores.
 type backends struct {
 	ledger   *ledger.Ledger
+	recorder *recorder // of ledger
 	index    *textindex.Index
 	cache    *cached.Cache[*assemble.Rows]
 	learner  *learn.Learner
+	judge    *judging // nil = off
 	ingester *ingest.Ingester
 	jobs     *admin.Jobs
 
@@ -48,30 +49,37 @@ const expireEvery = time.Minute
 // the process ends.
 const jobsEnd = 2 * time.Second
 
-// openBackends opens the stores and starts what works on them.
-func (s *server) openBackends() (_ *backends, err error) {
-	b := new(backends)
+// openBackends opens the stores and starts what works on them. opening bounds
+// the opening alone.
+func (s *server) openBackends(opening context.Context) (_ *backends, err error) {
+	ctx, stop := context.WithCancel(context.Background())
+	b := &backends{stop: stop}
+	detach := context.AfterFunc(opening, stop)
+	defer detach()
 	defer func() {
 		if err != nil {
-			b.close()
+			_ = b.closeAll(opening)
 		}
 	}()
-	ctx, stop := context.WithCancel(context.Background())
-	b.stop = stop
 	ledgerPath, indexPath := s.storePath(s.cfg.Ledger.URL, "ledger.db"), s.storePath(s.cfg.Index.URL, "index.db")
 	if b.ledger, err = ledger.New(ctx, ledger.Config{Path: ledgerPath, Logger: s.log}); err != nil {
-		return nil, storeError("ledger.url", ledgerPath, err)
+		return nil, newStoreError("ledger.url", ledgerPath, err)
 	}
-	if b.index, err = textindex.New(ctx, textindex.Config{Path: indexPath, Logger: s.log}); err != nil {
-		return nil, storeError("index.url", indexPath, err)
+	if b.index, err = s.openIndex(ctx, indexPath); err != nil {
+		return nil, newStoreError("index.url", indexPath, err)
 	}
 	b.cache, err = cached.New(b.ledger, cached.Config[*assemble.Rows]{Prepare: assemble.Prepare, Bytes: (*assemble.Rows).Bytes})
 	if err != nil {
 		return nil, err
 	}
 	b.ingester = ingest.New(ingest.Config{Ledger: b.ledger, Index: b.index, Logger: s.log, Count: tokens.Count})
-	b.learner = learn.New(learn.Config{Ledger: b.ledger, Logger: s.log, Count: tokens.Count, Zone: s.zone()})
+	b.learner = learn.New(learn.Config{Ledger: b.ledger, Logger: s.log, Count: tokens.Count, Zone: s.zone(), Learned: s.publishLearned})
+	b.recorder = &recorder{Ledger: b.ledger}
 	b.jobs = admin.NewJobs()
+	if s.cfg.Intent.Judge.Model != "" {
+		b.judge = s.newJudging(b.ledger)
+		b.run(func() { b.judge.Run(ctx) })
+	}
 	b.run(func() { b.ingester.Run(ctx) })
 	b.run(func() { b.learner.Run(ctx) })
 	b.run(func() { b.expire(ctx, s) })
@@ -79,6 +87,22 @@ func (s *server) openBackends() (_ *backends, err error) {
 		b.run(func() { b.rebuild(ctx, s) })
 	}
 	return b, nil
+}
+
+// openIndex opens the index. A damaged one is put aside and made anew: the
+// ledger holds all that was in it.
+func (s *server) openIndex(ctx context.Context, path string) (*textindex.Index, error) {
+	cfg := textindex.Config{Path: path, Logger: s.log}
+	x, err := textindex.New(ctx, cfg)
+	if !errors.Is(err, stores.ErrUnreadable) || errors.Is(err, textindex.ErrForeign) {
+		return x, err
+	}
+	kept, failed := textindex.SetAside(path, time.Now())
+	if failed != nil {
+		return nil, errors.Join(err, failed)
+	}
+	s.log.Error("the search index is damaged and was put aside; it is built anew, and documents come back as that goes on", "kept", kept, "error", err)
+	return textindex.New(ctx, cfg)
 }
 
 func (b *backends) run(work func()) {
@@ -117,14 +141,24 @@ func (b *backends) expire(ctx context.Context, s *server) {
 	}
 }
 
-// close ends the works and then the stores; what is recorded stays to be
-// learned at the next start.
-func (b *backends) close() {
-	if b == nil {
-		return
+// close is closeAll until ctx ends. A store that another process holds may keep
+// it for longer; the end of the process does the rest.
+func (b *backends) close(ctx context.Context) error {
+	closed := make(chan error, 1)
+	go func() { closed <- b.closeAll(ctx) }()
+	select {
+	case err := <-closed:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
 	}
+}
+
+// closeAll ends the works, the large documents among them before ctx ends, and
+// then the stores; what is recorded stays to be learned at the next start.
+func (b *backends) closeAll(ctx context.Context) (err error) {
 	if b.jobs != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), jobsEnd)
+		ctx, cancel := context.WithTimeout(ctx, jobsEnd)
 		_ = b.jobs.Close(ctx)
 		cancel()
 	}
@@ -134,11 +168,12 @@ func (b *backends) close() {
 		b.cache.Close()
 	}
 	if b.index != nil {
-		_ = b.index.Close()
+		err = b.index.Close()
 	}
 	if b.ledger != nil {
-		_ = b.ledger.Close()
+		err = errors.Join(err, b.ledger.Close())
 	}
+	return err
 }
 
 func (s *server) storePath(configured, name string) string {
@@ -148,17 +183,28 @@ func (s *server) storePath(configured, name string) string {
 	return strings.TrimPrefix(configured, "file://")
 }
 
-// storeError says in one sentence what is wrong with a store and what helps.
-func storeError(key, path string, err error) error {
+// storeError is what is wrong with a store, in a sentence that says what helps.
+type storeError struct {
+	sentence string
+	cause    error
+}
+
+func (e *storeError) Error() string { return e.sentence }
+func (e *storeError) Unwrap() error { return e.cause }
+
+func newStoreError(key, path string, err error) error {
+	says := func(format string, args ...any) error {
+		return &storeError{key + ": " + path + " " + fmt.Sprintf(format, args...), err}
+	}
 	switch {
 	case errors.Is(err, stores.ErrNewer):
-		return fmt.Errorf("%s: %s was written by a newer version of Strata and was left as it is; run that version, or name another file with %s", key, path, key)
+		return says("was written by a newer version of Strata and was left as it is; run that version, or name another file with %s", key)
 	case errors.Is(err, stores.ErrUnreadable):
-		return fmt.Errorf("%s: %s is damaged or not a store of Strata and was left as it is; put a backup in its place, or move it away to begin anew", key, path)
+		return says("is damaged or not a store of Strata and was left as it is; put a backup in its place, or move it away to begin anew")
 	case errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("%s: %s cannot be opened for writing; give this user the right, or set data_dir to a folder of its own", key, path)
+		return says("cannot be opened for writing; give this user the right, or set data_dir to a folder of its own")
 	}
-	return fmt.Errorf("%s: %s cannot be opened: %w; check the folder, or set data_dir to another one", key, path, err)
+	return says("cannot be opened: %v; check the folder, or set data_dir to another one", err)
 }
 
 // walkContext is what the data plane's walk works with.
@@ -171,13 +217,23 @@ func (s *server) walkContext(b *backends) (*proxy.Context, error) {
 	if err != nil {
 		return nil, err
 	}
+	classifier, err := s.cfg.classifier()
+	if err != nil {
+		return nil, err
+	}
 	c := &proxy.Context{
-		Identity: identity, Keys: policy.NewKeys(b.ledger.Secret()), Classifier: intent.New(), Plans: plans, Ledger: b.ledger,
+		Identity: identity, Keys: policy.NewKeys(b.ledger.Secret()), Classifier: classifier, Plans: plans, Ledger: b.recorder, Examples: b.ledger,
 		Assembler: assemble.New(assemble.Config{Ledger: b.ledger, Index: b.index, Cache: b.cache}),
 		Recorded:  b.learner.Notify, Finished: s.publish,
 	}
 	if len(s.cfg.Models) > 0 {
 		c.Window = s.cfg.Models.Window
+	}
+	if len(s.cfg.Intent.Defaults) > 0 {
+		c.DefaultIntent = s.cfg.Intent.Defaults.For
+	}
+	if b.judge != nil {
+		c.Unsure = b.judge.offer
 	}
 	return c, nil
 }
@@ -225,8 +281,19 @@ func localZone() string {
 // publish tells those who watch of a finished walk.
 func (s *server) publish(f proxy.Finished) {
 	s.feed.Publish(admin.Event{
-		At: f.At, ID: f.ID, Tenant: f.Tenant, User: f.User, Session: f.Session, Intent: f.Intent, Stage: f.Stage,
-		Confidence: f.Confidence, Context: f.Context, Reason: f.Reason, Tokens: f.Tokens, Layers: f.Layers, Millis: f.Millis,
+		Kind: admin.EventRequest, At: f.At, ID: f.ID, Tenant: f.Tenant, User: f.User, Session: f.Session,
+		Figures: &admin.Figures{
+			Intent: f.Intent, Stage: f.Stage, Confidence: f.Confidence,
+			Context: f.Context, Reason: f.Reason, Tokens: f.Tokens, Layers: f.Layers, Millis: f.Millis,
+		},
+	})
+}
+
+// publishLearned tells them what the memory has become by one.
+func (s *server) publishLearned(c learn.Change) {
+	s.feed.Publish(admin.Event{
+		Kind: admin.EventLearned, At: time.Now(), ID: c.Exchange, Tenant: c.Scope.Tenant, User: c.Scope.User, Session: c.Scope.Session,
+		Change: &admin.Change{New: c.New, Replaced: c.Replaced, Erased: c.Erased},
 	})
 }
 
@@ -235,6 +302,9 @@ func (b *backends) metrics(registry prometheus.Registerer) {
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "strata_outbox_rows",
 		Help: "Changes of documents that the search index still has to make; -1 while the ledger does not say."},
 		bounded(time.Second, b.ledger.OutboxRows)))
+	if b.judge != nil {
+		registry.MustRegister(b.judge.results)
+	}
 }
 
 // bounded makes a gauge of a count in a store: -1 when it fails or takes

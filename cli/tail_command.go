@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"strata/admin"
 )
 
 func (p *program) tailCommand() *cobra.Command {
@@ -21,8 +23,9 @@ func (p *program) tailCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "tail", Short: "Show a line for every request, live", Args: noArguments,
 		Long: `Show a line for every request as it ends: time, user, intent, tokens added, the
-layers they came from, memories learned, milliseconds added, and the reason when
-something was left out. No texts are shown. Ctrl-C ends it.`,
+layers they came from, milliseconds added, and the reason when something was
+left out. What was learned from a request has a line of its own: how many memories
+are new, took the place of others, or are gone. No texts are shown. Ctrl-C ends it.`,
 		Example: "  strata tail\n  strata tail --user alice --json",
 		RunE: func(*cobra.Command, []string) error {
 			c, err := p.client(t)
@@ -40,17 +43,22 @@ something was left out. No texts are shown. Ctrl-C ends it.`,
 	return cmd
 }
 
-// event is what GET /v1/events tells of a request, as far as it is shown.
+// event is what GET /v1/events tells, as far as it is shown.
 type event struct {
+	Kind    string    `json:"event"`
 	At      time.Time `json:"at"`
+	Request string    `json:"request_id"`
 	User    string    `json:"user"`
 	Intent  string    `json:"intent"`
 	Context string    `json:"context"`
 	Reason  string    `json:"reason"`
 	Tokens  int       `json:"tokens"`
 	Layers  []string  `json:"layers"`
-	Learned int       `json:"learned"`
 	Millis  float64   `json:"ms"`
+
+	New      int `json:"new"`
+	Replaced int `json:"replaced"`
+	Erased   int `json:"erased"`
 }
 
 const (
@@ -125,15 +133,17 @@ func (p *program) tailOnce(ctx context.Context, c *client, connected func()) err
 }
 
 func (e event) line(colour bool) string {
-	user, layers, learned := e.User, strings.Join(e.Layers, ","), ""
+	user := e.User
 	if user == "" {
 		user = "-"
 	}
+	begin := e.At.Local().Format(time.TimeOnly) + "  " + pad(user, 16) + " "
+	if e.Kind == admin.EventLearned {
+		return begin + e.learned()
+	}
+	layers := strings.Join(e.Layers, ",")
 	if layers == "" {
 		layers = "-"
-	}
-	if e.Learned > 0 {
-		learned = fmt.Sprintf("+%d", e.Learned)
 	}
 	intent := pad(e.Intent, 5)
 	if code := intentColours[e.Intent]; colour && code != "" {
@@ -143,8 +153,22 @@ func (e event) line(colour bool) string {
 	if e.Context == "full" {
 		why = e.Reason
 	}
-	line := fmt.Sprintf("%s  %s %s %5d tok  %s %s %7.1f ms  %s", e.At.Local().Format(time.TimeOnly), pad(user, 16), intent, e.Tokens, pad(layers, 26), pad(learned, 3), e.Millis, plain(why))
+	line := begin + fmt.Sprintf("%s %5d tok  %s %7.1f ms  %s", intent, e.Tokens, pad(layers, 26), e.Millis, plain(why))
 	return strings.TrimRight(line, " ")
+}
+
+// learned is the part of a line that tells what became of the memory.
+func (e event) learned() string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{e.New, "new"}, {e.Replaced, "replaced"}, {e.Erased, "erased"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	return "learned " + strings.Join(parts, ", ") + "  from " + plain(e.Request)
 }
 
 // intentColours are those of a terminal.

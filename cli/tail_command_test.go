@@ -44,6 +44,10 @@ func tailed(t *testing.T, addr string) (feed announced, at string, closeAll func
 	return feed, ln.Addr().String(), closeAll
 }
 
+func request(user string, f admin.Figures) admin.Event {
+	return admin.Event{Kind: admin.EventRequest, At: time.Now(), Tenant: "default", User: user, Figures: &f}
+}
+
 func TestTailVerb(t *testing.T) {
 	feed, addr, stop := tailed(t, "127.0.0.1:0")
 	cmd := command(t, t.TempDir(), nil, "tail", "--server", "http://"+addr, "--token", "t", "--user", "alice")
@@ -55,14 +59,17 @@ func TestTailVerb(t *testing.T) {
 	defer time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() }).Stop()
 	lines, notes := bufio.NewReader(stdout), bufio.NewReader(stderr)
 	<-feed.came
-	feed.Publish(admin.Event{Tenant: "default", User: "bob", ID: "req_0"})
-	feed.Publish(admin.Event{At: time.Now(), Tenant: "default", User: "alice", Intent: "rag", Context: "partial", Reason: "late", Tokens: 412, Layers: []string{"knowledge", "memory"}, Learned: 2, Millis: 23.44})
-	line, err := lines.ReadString('\n')
-	if err != nil || strings.Contains(line, "\x1b") {
-		t.Fatalf("%q, %v", line, err)
-	}
-	if fields := strings.Join(strings.Fields(line)[1:], " "); fields != "alice rag 412 tok knowledge,memory +2 23.4 ms partial late" {
-		t.Errorf("a line: %q", fields)
+	feed.Publish(request("bob", admin.Figures{}))
+	feed.Publish(request("alice", admin.Figures{Intent: "rag", Context: "partial", Reason: "late", Tokens: 412, Layers: []string{"knowledge", "memory"}, Millis: 23.44}))
+	feed.Publish(admin.Event{Kind: admin.EventLearned, At: time.Now(), ID: "req_1", Tenant: "default", User: "alice", Change: &admin.Change{New: 2, Erased: 1}})
+	for _, want := range []string{"alice rag 412 tok knowledge,memory 23.4 ms partial late", "alice learned 2 new, 1 erased from req_1"} {
+		line, err := lines.ReadString('\n')
+		if err != nil || strings.Contains(line, "\x1b") {
+			t.Fatalf("%q, %v", line, err)
+		}
+		if fields := strings.Join(strings.Fields(line)[1:], " "); fields != want {
+			t.Errorf("a line: %q, want %q", fields, want)
+		}
 	}
 	stop()
 	if note, _ := notes.ReadString('\n'); !strings.Contains(note, "waiting for the server") {
@@ -73,7 +80,7 @@ func TestTailVerb(t *testing.T) {
 	if note, _ := notes.ReadString('\n'); !strings.Contains(note, "connected again") {
 		t.Errorf("the server is back: %q", note)
 	}
-	feed.Publish(admin.Event{Tenant: "default", User: "alice", Intent: "chat"})
+	feed.Publish(request("alice", admin.Figures{Intent: "chat"}))
 	if line, err := lines.ReadString('\n'); err != nil || !strings.Contains(line, "chat") {
 		t.Errorf("after coming back: %q, %v", line, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"net/http"
 	"os"
@@ -79,21 +78,11 @@ func (p *program) usersExport(c *client, user, path string) error {
 	if path == "" {
 		return p.printRaw(b)
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return usageError{fmt.Errorf("%s exists and is not overwritten; name another file with --out", path)}
+	if err := writeNew(path, b, "name another file with --out"); err != nil {
+		return err
 	}
-	if err != nil {
-		return usageError{fmt.Errorf("%s cannot be written; name another file with --out", path)}
-	}
-	_, err = f.Write(b)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		fmt.Fprintf(p.stdout, "%s written\n", path)
-	}
-	return err
+	fmt.Fprintf(p.stdout, "%s written\n", path)
+	return nil
 }
 
 func (p *program) usersRemoveCommand() *cobra.Command {

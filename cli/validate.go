@@ -26,7 +26,7 @@ func bad(key, format string, args ...any) error {
 // validate checks what single values cannot tell. Its errors are *keyError
 // and name the fix.
 func (c *Config) validate() error {
-	for _, check := range []func() error{c.validateChoices, c.validateNumbers, c.validateSecrets, c.validateUpstream, c.validateListeners, c.validateStores, c.validateIdentity} {
+	for _, check := range []func() error{c.validateChoices, c.validateNumbers, c.validateSecrets, c.validateUpstream, c.validateListeners, c.validateStores, c.validateIdentity, c.validateIntent} {
 		if err := check(); err != nil {
 			return err
 		}

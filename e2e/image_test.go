@@ -191,23 +191,24 @@ func checkEmptyRoot(t *testing.T, binary string) {
 	if err != nil || info.Sys().(*syscall.Stat_t).Uid != imageUser || info.Mode().Perm() != 0o600 {
 		t.Errorf("the data folder is not used: %v, %v", info, err)
 	}
-	if code, said := healthcheck(t, cmd); code != 0 {
+	if code, said := healthcheck(t, p); code != 0 {
 		t.Errorf("healthcheck of a running program: code %d, %s", code, said)
 	}
 	p.stop(t)
-	if code, said := healthcheck(t, cmd); code != 1 {
+	if code, said := healthcheck(t, p); code != 1 {
 		t.Errorf("healthcheck of an ended program: code %d, want 1; %s", code, said)
 	}
 }
 
-// healthcheck runs the image's check beside server, with the same root, user
-// and variables.
-func healthcheck(t *testing.T, server *exec.Cmd) (code int, said string) {
+// healthcheck runs the image's check beside p, with the same root, user and
+// variables.
+func healthcheck(t *testing.T, p *program) (code int, said string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/strata", "healthcheck")
-	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", server.Env, server.SysProcAttr
+	cmd.Dir, cmd.SysProcAttr = "/", p.cmd.SysProcAttr
+	cmd.Env = append(slices.Clone(p.cmd.Env), "STRATA_ADMIN_LISTEN="+p.admin)
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		t.Fatal(err)

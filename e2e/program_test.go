@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -53,15 +54,14 @@ func launch(t testing.TB, cmd *exec.Cmd, dataDir, upstream string, set settings)
 	t.Helper()
 	home := t.TempDir()
 	p := &program{stderr: &logBuffer{}, cmd: cmd, exited: make(chan struct{})}
-	p.addr, p.admin = freeAddrs(t)
 	if cmd.Dir == "" {
 		cmd.Dir = home // no strata.yaml there
 	}
 	cmd.Env = append([]string{
 		"HOME=" + home,
 		"PATH=" + os.Getenv("PATH"),
-		"STRATA_LISTEN=" + p.addr,
-		"STRATA_ADMIN_LISTEN=" + p.admin,
+		"STRATA_LISTEN=127.0.0.1:0",
+		"STRATA_ADMIN_LISTEN=127.0.0.1:0",
 		"STRATA_DATA_DIR=" + dataDir,
 		"STRATA_UPSTREAM_BASE_URL=http://" + upstream + "/v1",
 	}, set...)
@@ -86,7 +86,31 @@ func launch(t testing.TB, cmd *exec.Cmd, dataDir, upstream string, set settings)
 			t.Logf("what the program said at last:\n%s", said[max(0, len(said)-8000):])
 		}
 	})
+	p.readAddresses(t)
 	return p
+}
+
+// told is where the program listens: in the log as soon as it does, and, where
+// that is too quiet, among what it greets with.
+var told = regexp.MustCompile(`"msg":"listening","listen":"([^"]+)","admin":"([^"]+)"|(?m:^  listening  http://(\S+)\n)(?s:.+?)(?m:^  admin      http://(\S+)\n)`)
+
+// readAddresses waits until the program says where it listens. One that ends
+// before has no addresses.
+func (p *program) readAddresses(t testing.TB) {
+	t.Helper()
+	poll(t, "the program says where it listens", func() bool {
+		ended := false
+		select {
+		case <-p.exited:
+			ended = true
+		default:
+		}
+		if m := told.FindStringSubmatch(p.stderr.String()); m != nil {
+			p.addr, p.admin = m[1]+m[3], m[2]+m[4]
+			return true
+		}
+		return ended
+	})
 }
 
 func (p *program) waitReady(t testing.TB) {
@@ -228,21 +252,6 @@ func (p *program) metric(t testing.TB, name string) float64 {
 	}
 	t.Fatalf("/metrics (status %d) has no %s", resp.StatusCode, name)
 	return 0
-}
-
-// freeAddrs are two addresses of 127.0.0.1 that nobody listens on.
-func freeAddrs(t testing.TB) (string, string) {
-	t.Helper()
-	var addrs [2]string
-	for i := range addrs {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer ln.Close() // held until both are known, so that they differ
-		addrs[i] = ln.Addr().String()
-	}
-	return addrs[0], addrs[1]
 }
 
 // within is a context that ends after patience, or with the test.

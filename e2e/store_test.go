@@ -141,7 +141,8 @@ func TestC104LedgerThatHangs(t *testing.T) {
 // mainLock is where SQLite locks the database file itself, by readers too.
 const mainLock, mainLockLen = 0x40000000, 512
 
-// TestC104StartWhileTheStoreHangs: the start ends, and requests are served.
+// TestC104StartWhileTheStoreHangs: the start ends, requests are served, and get
+// context once the store is let go of.
 func TestC104StartWhileTheStoreHangs(t *testing.T) {
 	t.Parallel()
 	r := contextRig(t, nil)
@@ -166,8 +167,10 @@ func TestC104StartWhileTheStoreHangs(t *testing.T) {
 		t.Errorf("X-Strata-Context %q, want reason=store_unavailable", a.header.Get("X-Strata-Context"))
 	}
 	release()
-	r.restart(t)
-	r.ask(t, u1("C104-started"), user("what is my project code")).wantTimes(t, projectCode, 1)
+	r.waitUntil(t, "the stores are open", func() bool { return r.metric(t, "strata_stores_ready") == 1 })
+	r.waitUntil(t, "requests get context", func() bool {
+		return strings.Contains(r.ask(t, u1("C104-started"), user("what is my project code")).upBody(), projectCode)
+	})
 }
 
 func TestC104LedgerLockedForWriting(t *testing.T) {
@@ -312,7 +315,6 @@ func brokenStores(t *testing.T) map[string]struct {
 		"ledger is newer":    {"ledger.db", []byte(caseFile(t, "newer.db"))},
 		"ledger is cut off":  {"ledger.db", append([]byte("SQLite format 3\x00"), bytes.Repeat([]byte{0x5A}, 3000)...)},
 		"ledger is foreign":  {"ledger.db", bytes.Replace([]byte(caseFile(t, "newer.db")), []byte("STRA"), []byte("ABCD"), 1)},
-		"index is no index":  {"index.db", []byte("# notes\nnot a database at all, but somebody's\n")},
 		"index is a foreign": {"index.db", []byte(caseFile(t, "newer.db"))},
 	}
 }
@@ -388,6 +390,47 @@ func (r *rig) wantPassThrough(t *testing.T) {
 		t.Errorf("the control plane answers %d %s, want 503", status, text)
 	}
 	r.stop(t)
+}
+
+// TestStartWithADamagedIndex: an index can be built anew, so that a damaged one
+// turns nothing off. What it was stays beside it.
+func TestStartWithADamagedIndex(t *testing.T) {
+	r := contextRig(t, nil)
+	index := filepath.Join(r.dir, "index.db")
+	r.stop(t)
+	whole, err := os.ReadFile(index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, damaged := range [][]byte{
+		[]byte("# notes\nnot a database at all\n"),
+		whole[:len(whole)/2],
+		append(slices.Clone(whole[:4096]), bytes.Repeat([]byte{0xA5, 0x5A}, 8192)...),
+	} {
+		if err := os.WriteFile(index, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r.boot(t)
+		r.waitReady(t)
+		a := r.ask(t, u1(fmt.Sprintf("damaged-%d", n)), user("what is my project code"))
+		a.wantOK(t)
+		a.wantClientBytes(t)
+		a.wantTimes(t, projectCode, 1)
+		r.waitUntil(t, "the index is built again", func() bool {
+			return strings.Contains(r.ask(t, u1(fmt.Sprintf("damaged-back-%d", n)), user("what is my project code")).upBody(), registerHit)
+		})
+		r.stop(t)
+		files, err := filepath.Glob(index + ".broken-*")
+		if err != nil || len(files) != n+1 {
+			t.Fatalf("kept are %q, %v, want %d files", files, err, n+1)
+		}
+		if !slices.ContainsFunc(files, func(file string) bool {
+			b, err := os.ReadFile(file)
+			return err == nil && bytes.Equal(b, damaged)
+		}) {
+			t.Errorf("none of %q is what was there", files)
+		}
+	}
 }
 
 // TestBrokenStorePassesEverythingOn: streams, tools and errors come back as

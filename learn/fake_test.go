@@ -132,7 +132,7 @@ func (f *fakeLedger) Learn(ctx context.Context, l stores.Lesson) error {
 		}
 	}
 	key := userKey(l.Scope)
-	if l.UserGen != f.gen[key] || f.leases[sessionKey(l.Scope)].token != l.Lease {
+	if l.Decides() && l.UserGen != f.gen[key] || f.leases[sessionKey(l.Scope)].token != l.Lease {
 		return stores.ErrConflict
 	}
 	for _, r := range l.Learned {

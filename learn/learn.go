@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"strata/policy"
@@ -48,10 +49,24 @@ type Config struct {
 	Zone   *time.Location        // of exchanges without one, nil = UTC
 	Worker string                // names this process in leases, "" = learner
 	Poll   time.Duration         // how often it looks without being notified, 0 = 15 s
+
+	// Learned is told what the memory has become by an exchange, once that is
+	// committed; nil = nobody. It may be called from several goroutines at once
+	// and holds up who calls it.
+	Learned func(Change)
+}
+
+// Change is how many memories one exchange made, put in the place of others,
+// and erased. One that the ledger kept out, because it was deleted since it was
+// said, counts as made.
+type Change struct {
+	Scope                 stores.Scope
+	Exchange              string
+	New, Replaced, Erased int
 }
 
 const (
-	sessionsAtOnce = 8
+	sessionsAtOnce = 32 // their lessons share commits
 	conflictTries  = 6
 	redactAtOnce   = 64
 	firstPause     = time.Second
@@ -61,9 +76,10 @@ const (
 // Learner learns from what is recorded. Make it with New; Notify and Flush may
 // be called from anywhere while Run runs.
 type Learner struct {
-	c    Config
-	wake chan struct{}
-	turn chan struct{} // held by whoever works
+	c     Config
+	zones policy.Zones
+	wake  chan struct{}
+	turn  chan struct{} // held by whoever works
 }
 
 // New returns a learner.
@@ -148,17 +164,40 @@ func (l *Learner) work(ctx context.Context) error {
 		if len(list) == 0 {
 			break
 		}
-		slices.SortStableFunc(list, func(a, b stores.Work) int { return begun(a).Compare(begun(b)) })
-		for _, w := range list {
-			if err := l.session(ctx, w); err != nil {
-				failed = errors.Join(failed, err)
-			}
-		}
+		failed = l.batch(ctx, list)
 		if failed != nil { // the leases of what failed end by themselves
 			return failed
 		}
 	}
 	return errors.Join(failed, ctx.Err(), l.redactRest(ctx))
+}
+
+// batch learns from leased sessions: those of one user one after the other, as
+// they began, and users side by side.
+func (l *Learner) batch(ctx context.Context, list []stores.Work) error {
+	slices.SortStableFunc(list, func(a, b stores.Work) int { return begun(a).Compare(begun(b)) })
+	type person struct{ tenant, user string }
+	byUser := map[person][]stores.Work{}
+	for _, w := range list {
+		p := person{w.Scope.Tenant, w.Scope.User}
+		byUser[p] = append(byUser[p], w)
+	}
+	failed := make(chan error, len(list))
+	var users sync.WaitGroup
+	for _, sessions := range byUser {
+		users.Go(func() {
+			for _, w := range sessions {
+				failed <- l.session(ctx, w)
+			}
+		})
+	}
+	users.Wait()
+	close(failed)
+	var all error
+	for err := range failed {
+		all = errors.Join(all, err)
+	}
+	return all
 }
 
 func begun(w stores.Work) time.Time {
@@ -230,18 +269,7 @@ func (l *Learner) read(e *stores.Exchange) (found Found, ok bool) {
 	if e.Status != "" && e.Status != stores.Complete {
 		return Found{}, true
 	}
-	return Extract(e.Asked, e.At, l.zone(e.Timezone)), true
-}
-
-func (l *Learner) zone(name string) *time.Location {
-	if name == "" {
-		return l.c.Zone
-	}
-	zone, err := time.LoadLocation(name)
-	if err != nil {
-		return l.c.Zone
-	}
-	return zone
+	return Extract(e.Asked, e.At, l.zones.Find(e.Timezone, l.c.Zone)), true
 }
 
 func (f *Found) empty() bool {
@@ -253,21 +281,40 @@ func (f *Found) empty() bool {
 func (l *Learner) teach(ctx context.Context, w stores.Work, e *stores.Exchange, found Found, done []stores.Redaction, failed []string) error {
 	var err error
 	for range conflictTries {
-		active, gen, readErr := l.c.Ledger.UserMemories(ctx, w.Scope)
-		if readErr != nil {
-			return readErr
-		}
-		lesson := stores.Lesson{Scope: w.Scope, Lease: w.Lease, UserGen: gen, Learned: done, Failed: failed}
+		lesson := stores.Lesson{Scope: w.Scope, Lease: w.Lease, Learned: done, Failed: failed}
 		if e != nil {
-			d := decision{lesson: &lesson, exchange: e, scope: w.Scope, zone: l.zone(e.Timezone), count: l.c.Count}
+			active, gen, readErr := l.c.Ledger.UserMemories(ctx, w.Scope)
+			if readErr != nil {
+				return readErr
+			}
+			lesson.UserGen = gen
+			d := decision{lesson: &lesson, exchange: e, scope: w.Scope, zone: l.zones.Find(e.Timezone, l.c.Zone), count: l.c.Count}
 			d.see(active, l.c.Clock())
 			d.decide(found)
 		}
-		if err = l.c.Ledger.Learn(ctx, lesson); !errors.Is(err, stores.ErrConflict) {
-			return err
+		if err = l.c.Ledger.Learn(ctx, lesson); errors.Is(err, stores.ErrConflict) {
+			continue
 		}
+		if err == nil && e != nil {
+			l.tell(e.ID, &lesson)
+		}
+		return err
 	}
 	return fmt.Errorf("session not learned: %w", err)
+}
+
+// tell says what a written lesson changed, if it did.
+func (l *Learner) tell(exchange string, lesson *stores.Lesson) {
+	c := Change{Scope: lesson.Scope, Exchange: exchange, New: len(lesson.Add), Erased: len(lesson.Delete)}
+	for i := range lesson.Add {
+		if lesson.Add[i].Supersedes != "" {
+			c.New--
+			c.Replaced++
+		}
+	}
+	if l.c.Learned != nil && c.New+c.Replaced+c.Erased > 0 {
+		l.c.Learned(c)
+	}
 }
 
 // redactRest takes secrets out of exchanges that are recorded and not learned

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -76,6 +77,50 @@ func TestConflictIsDecidedAgain(t *testing.T) {
 	}
 	if len(f.memories) != 1 || len(f.memories[0].Sources) != 1 {
 		t.Errorf("%+v", f.memories)
+	}
+}
+
+// Whoever asks is told what an exchange changed, once, and after it is written.
+func TestLearnedIsTold(t *testing.T) {
+	f := newFake(time.Now)
+	tries := 0
+	f.failLearn = func() error {
+		if tries++; tries == 1 {
+			return stores.ErrConflict
+		}
+		return nil
+	}
+	var told []learn.Change
+	l := learn.New(learn.Config{Ledger: f, Learned: func(c learn.Change) { told = append(told, c) }})
+	scope := stores.Scope{Tenant: "T1", User: "U1", Session: "S1"}
+	for i, c := range []struct {
+		words string
+		want  []learn.Change
+	}{
+		{"My employee id is A-1007. I live in Chengdu.", []learn.Change{{Scope: scope, Exchange: "a", New: 2}}},
+		{"Nice weather, is it not?", nil},
+		{"I live in Chengdu.", nil}, // is known
+		{"I live in Porto now.", []learn.Change{{Scope: scope, Exchange: "d", Replaced: 1}}},
+		{"Forget my employee id.", []learn.Change{{Scope: scope, Exchange: "e", Erased: 1}}},
+	} {
+		told = nil
+		if err := f.Record(t.Context(), exchange(string(rune('a'+i)), c.words, noon.Add(time.Duration(i)*time.Hour))); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := l.Flush(t.Context()); n != 0 || err != nil {
+			t.Fatal(n, err)
+		}
+		if !reflect.DeepEqual(told, c.want) {
+			t.Errorf("%q: told %+v, want %+v", c.words, told, c.want)
+		}
+	}
+	f.failLearn = func() error { return errors.New("disk full") }
+	told = nil
+	if err := f.Record(t.Context(), exchange("z", "My office is in building 3.", noon.Add(9*time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Flush(t.Context()); err == nil || told != nil {
+		t.Errorf("told %+v of a lesson that was not written (%v)", told, err)
 	}
 }
 

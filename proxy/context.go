@@ -20,9 +20,26 @@ type Context struct {
 	Plans      policy.Table
 	Ledger     Ledger
 	Assembler  Assembler
+	Examples   Examples               // optional
 	Window     func(model string) int // optional; tokens, 0 where it is not known
 	Recorded   func()                 // optional; something was recorded that may be learned from
 	Finished   func(Finished)         // optional; a walk has ended
+
+	// DefaultIntent is where the words of a request decide nothing, by its model
+	// and path; optional, "" = CHAT.
+	DefaultIntent func(model, path string) intent.Intent
+	Unsure        func(Unsure) // optional; an exchange was recorded whose intent was a near miss
+
+	headers []string // of a request's head that are read, in lower case
+	known   *exampleCache
+}
+
+// headerNames are the lines that are read of a request's head.
+func (c *Context) headerNames() []string {
+	if c == nil {
+		return ownNames
+	}
+	return c.headers
 }
 
 // Ledger is the system of record, as far as a walk needs it.
@@ -94,34 +111,6 @@ func (x *exchange) visible(text string) bool {
 		x.d.texts = strings.Join(all, "\x00") + "\x00"
 	}
 	return strings.Contains(x.d.texts, text)
-}
-
-// zones keeps the time zones that callers named.
-type zones struct {
-	mu   sync.Mutex
-	byID map[string]*time.Location
-}
-
-const maxZones = 1000 // more than there are; the rest are wrong names
-
-func (z *zones) find(name string) *time.Location {
-	if name == "" {
-		return time.UTC
-	}
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	if zone, ok := z.byID[name]; ok {
-		return zone
-	}
-	zone, err := time.LoadLocation(name)
-	if err != nil {
-		zone = time.UTC
-	}
-	if z.byID == nil || len(z.byID) > maxZones {
-		z.byID = map[string]*time.Location{}
-	}
-	z.byID[name] = zone
-	return zone
 }
 
 // refusing remembers for which models upstream refused requests with context

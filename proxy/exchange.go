@@ -42,6 +42,7 @@ type exchange struct {
 	arriving bodyReader
 
 	// The walk.
+	parts        *Context // what it works with, as of its beginning; nil = without context
 	walked       bool
 	result       string // X-Strata-Context
 	reason       string

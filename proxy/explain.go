@@ -24,7 +24,7 @@ func (x *exchange) explain() {
 		Stable   string `json:"stable_block"`
 		Volatile string `json:"volatile_block"`
 		Body     string `json:"body"`
-	}{x.account(), x.d.result.Stable, x.d.result.Volatile, string(x.body)})
+	}{x.account(true), x.d.result.Stable, x.d.result.Volatile, string(x.body)})
 	if err != nil {
 		panic("BUG: an explanation does not encode: " + err.Error())
 	}

@@ -4,22 +4,23 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // metrics are the data plane's; none has a label per user.
 type metrics struct {
-	overhead prometheus.Histogram
-	upstream prometheus.Histogram
-	ttft     prometheus.Histogram
-	context  *prometheus.CounterVec
-	noMatch  prometheus.Counter // of context: the usual case, looked up once
-	complete prometheus.Counter // of answers
-	answers  *prometheus.CounterVec
-	refused  *prometheus.CounterVec
-	cached   prometheus.Counter
-	cut      prometheus.Counter
-	resent   prometheus.Counter
-	inFlight prometheus.Gauge
-	intents  *prometheus.CounterVec
-	layers   *prometheus.HistogramVec
-	injected *prometheus.CounterVec
-	late     prometheus.Counter
+	overhead   prometheus.Histogram
+	upstream   prometheus.Histogram
+	ttft       prometheus.Histogram
+	context    *prometheus.CounterVec
+	noMatch    prometheus.Counter // of context: the usual case, looked up once
+	complete   prometheus.Counter // of answers
+	answers    *prometheus.CounterVec
+	refused    *prometheus.CounterVec
+	cached     prometheus.Counter
+	cut        prometheus.Counter
+	resent     prometheus.Counter
+	inFlight   prometheus.Gauge
+	intents    *prometheus.CounterVec
+	nearMisses *prometheus.CounterVec
+	layers     *prometheus.HistogramVec
+	injected   *prometheus.CounterVec
+	late       prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -49,6 +50,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	m.intents = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "strata_intent_total",
 		Help: "Chat requests by the kind of question and the stage that decided it."}, []string{"intent", "stage"})
+	m.nearMisses = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "strata_intent_near_misses_total",
+		Help: "Chat requests where another kind of question was almost as likely, by the one taken and the next likely."}, []string{"intent", "next"})
 	m.layers = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "strata_layer_seconds",
 		Help: "Time to fetch each layer of context.", Buckets: fast}, []string{"layer"})
 	m.injected = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "strata_injected_tokens_total",
@@ -59,7 +62,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	m.complete = m.answers.WithLabelValues("complete")
 	if reg != nil {
 		reg.MustRegister(m.overhead, m.upstream, m.ttft, m.context, m.answers, m.refused, m.cached, m.cut, m.resent, m.inFlight,
-			m.intents, m.layers, m.injected, m.late)
+			m.intents, m.nearMisses, m.layers, m.injected, m.late)
 	}
 	return m
 }

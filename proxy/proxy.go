@@ -19,6 +19,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
+
+	"strata/policy"
 )
 
 // Config holds everything the data plane needs. All fields but those marked
@@ -41,7 +43,7 @@ type Config struct {
 	ReadHeaderTimeout  time.Duration // for a request's head, and the slack of its body
 
 	Mode         string   // default of X-Strata-Mode
-	Context      *Context // optional; without it no request gets context
+	Context      *Context // optional; without it no request gets context until SetContext
 	NoContext    string   // optional; the reason then
 	SuppliesUser bool     // callers that name no user get one
 	AdminToken   string   // optional; lets X-Strata-Explain in on other listeners
@@ -69,11 +71,11 @@ type Server struct {
 	metrics  *metrics
 	log      *slog.Logger
 
-	exchanges     sync.Pool
-	frames        sync.Pool
-	identityNames []string // of header lines that tell who asks, in lower case
-	refusing      refusing
-	zones         zones
+	context   atomic.Pointer[Context]
+	exchanges sync.Pool
+	frames    sync.Pool
+	refusing  refusing
+	zones     policy.Zones
 
 	buffered atomic.Int64   // bytes of chat bodies held
 	tunnels  sync.WaitGroup // upgraded connections, which fasthttp no longer counts
@@ -92,9 +94,8 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, upstream: up, gone: gone, metrics: newMetrics(cfg.Metrics), log: cfg.Logger}
-	s.identityNames = ownNames
 	if cfg.Context != nil {
-		s.identityNames = slices.Concat(ownNames, cfg.Context.Identity.HeaderNames())
+		s.SetContext(cfg.Context)
 	}
 	s.exchanges.New = func() any { return newExchange(s) }
 	s.frames.New = func() any { return new(frame) }
@@ -119,6 +120,15 @@ func New(cfg Config) (*Server, error) {
 		SecureErrorLogMessage:         true, // heads hold keys
 	}
 	return s, nil
+}
+
+// SetContext gives requests context from now on. Those under way go on with
+// what they began with.
+func (s *Server) SetContext(c *Context) {
+	parts := *c
+	parts.headers = slices.Concat(ownNames, c.Identity.HeaderNames())
+	parts.known = newExampleCache(c.Examples, c.Classifier, s.log)
+	s.context.Store(&parts)
 }
 
 // Serve answers on ln until Shutdown, then returns nil.

@@ -10,6 +10,7 @@ import (
 
 	"strata/assemble"
 	"strata/chat"
+	"strata/intent"
 	"strata/policy"
 	"strata/stores"
 )
@@ -88,7 +89,7 @@ const recordLimit = 50 * time.Millisecond
 // record writes the exchange down, once. It runs before the client gets the
 // end of the answer, so that an answer received in full is never lost.
 func (x *exchange) record(whole bool) {
-	if x.d.recorded || x.s.cfg.Context == nil {
+	if x.d.recorded || x.parts == nil {
 		return
 	}
 	x.d.recorded = true
@@ -104,12 +105,14 @@ func (x *exchange) record(whole bool) {
 		ctx, cancel = context.WithTimeout(ctx, recordLimit)
 		defer cancel()
 	}
-	if err := x.s.cfg.Context.Ledger.Record(ctx, e); err != nil {
+	if err := x.parts.Ledger.Record(ctx, e); err != nil {
 		x.s.metrics.late.Inc()
 		x.s.log.Warn("the exchange was not recorded in time", "request", x.id, "error", err)
+	} else {
+		x.tellUnsure(&e)
 	}
-	if e.Learn && x.s.cfg.Context.Recorded != nil {
-		x.s.cfg.Context.Recorded()
+	if e.Learn && x.parts.Recorded != nil {
+		x.parts.Recorded()
 	}
 }
 
@@ -121,7 +124,7 @@ func (x *exchange) exchangeRecord(now time.Time) stores.Exchange {
 		AnswerID: x.said.ID, Model: x.req.Model, Status: x.status(),
 		Intent: string(d.verdict.Intent), Timezone: d.caller.Timezone,
 		Items: d.result.Items, Receipt: x.receipt(), At: x.began, Ended: now,
-		ReceiptOnly: !d.plan.Record || d.caller.User == "",
+		ReceiptOnly: x.receiptOnly(),
 	}
 	e.Scope.Session = d.session
 	if e.ReceiptOnly {
@@ -136,7 +139,7 @@ func (x *exchange) exchangeRecord(now time.Time) stores.Exchange {
 		return e
 	}
 	e.Asked, e.Answer = d.talk.Words, policy.Storable(answer)
-	e.PairKey = x.s.cfg.Context.Keys.Pair(d.caller, d.talk.Words, answer)
+	e.PairKey = x.parts.Keys.Pair(d.caller, d.talk.Words, answer)
 	e.Learn = d.plan.Learn && e.Finished
 	return e
 }
@@ -167,23 +170,27 @@ func (x *exchange) status() stores.ExchangeStatus {
 // account is what was decided for a request, as receipts and explanations
 // tell it.
 type account struct {
-	Intent     string              `json:"intent"`
-	Confidence float64             `json:"confidence"`
-	Stage      string              `json:"stage"`
-	Rule       string              `json:"rule,omitempty"`
-	Context    string              `json:"context"`
-	Reason     string              `json:"reason,omitempty"`
-	Layers     []assemble.LayerUse `json:"layers"`
-	Skipped    []assemble.Skipped  `json:"skipped"`
-	Tokens     int                 `json:"block_tokens"`
+	Intent        string                `json:"intent"`
+	Confidence    float64               `json:"confidence"`
+	Stage         string                `json:"stage"`
+	Rule          string                `json:"rule,omitempty"`
+	Probabilities *intent.Probabilities `json:"probabilities,omitempty"` // where the trained stage was asked
+	Why           []intent.Reason       `json:"why,omitempty"`
+	Context       string                `json:"context"`
+	Reason        string                `json:"reason,omitempty"`
+	Layers        []assemble.LayerUse   `json:"layers"`
+	Skipped       []assemble.Skipped    `json:"skipped"`
+	Tokens        int                   `json:"block_tokens"`
 }
 
-func (x *exchange) account() account {
+// account tells it, with or without what holds words of the message.
+func (x *exchange) account(words bool) account {
 	d := &x.d
 	a := account{
-		Intent: string(d.verdict.Intent), Confidence: d.verdict.Confidence, Stage: d.verdict.Stage, Rule: d.verdict.Rule,
+		Intent: string(d.verdict.Intent), Confidence: d.verdict.Confidence, Stage: d.verdict.Stage,
 		Context: x.result, Reason: x.reason, Layers: d.result.Layers, Skipped: d.result.Skipped, Tokens: d.result.Tokens,
 	}
+	x.because(&a, words)
 	if a.Layers == nil { // lists, never null
 		a.Layers = []assemble.LayerUse{}
 	}
@@ -198,6 +205,9 @@ func (x *exchange) millis() float64 {
 	return float64(x.sent.Sub(x.began).Microseconds()) / 1000
 }
 
+// receiptOnly tells whether neither texts nor session are kept.
+func (x *exchange) receiptOnly() bool { return !x.d.plan.Record || x.d.caller.User == "" }
+
 // receipt is what GET /v1/receipts answers.
 func (x *exchange) receipt() []byte {
 	b, err := json.Marshal(struct {
@@ -211,7 +221,7 @@ func (x *exchange) receipt() []byte {
 		Cached int     `json:"cached_tokens"`
 		Millis float64 `json:"ms"`
 	}{x.id, x.said.ID, x.began.UTC().Format(time.RFC3339), x.d.session, x.req.Model, x.d.caller.Mode,
-		x.account(), x.said.Usage.CachedTokens, x.millis()})
+		x.account(!x.receiptOnly() && !x.d.offRecord), x.said.Usage.CachedTokens, x.millis()})
 	if err != nil {
 		panic("BUG: a receipt does not encode: " + err.Error())
 	}
@@ -244,7 +254,7 @@ func (x *exchange) finish(whole bool) {
 
 // announce tells whoever watches that a walk has ended.
 func (x *exchange) announce() {
-	c := x.s.cfg.Context
+	c := x.parts
 	if c == nil || c.Finished == nil {
 		return
 	}

@@ -153,6 +153,14 @@ func isVersion(segment string) bool {
 	return stage == "" || stage == "alpha" || stage == "beta"
 }
 
+// APIBase is the base URL of the calls of the API at u, as OpenAI's clients
+// take it: with its version segment, without a slash at the end.
+func APIBase(u *url.URL) string {
+	const call = "/chat/completions"
+	path := newBase(u).join(nil, []byte("/v1"+call))
+	return u.Scheme + "://" + u.Host + strings.TrimSuffix(string(path), call)
+}
+
 // isChat tells whether a request target names the chat completions call. Its
 // tail decides, so that Azure's deployment paths and any base path match.
 func isChat(target []byte) bool {

@@ -56,6 +56,21 @@ func TestJoin(t *testing.T) {
 	}
 }
 
+func TestAPIBase(t *testing.T) {
+	for base, want := range map[string]string{
+		"http://up": "http://up/v1", "https://up:8443/": "https://up:8443/v1", "http://up/v1/": "http://up/v1", "http://up//api//v1": "http://up/api/v1",
+		"http://up/gateway": "http://up/gateway/v1", "http://up/v1beta/openai": "http://up/v1beta/openai", "http://[::1]:80/api/v3": "http://[::1]:80/api/v3",
+	} {
+		u, err := url.Parse(base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := APIBase(u); got != want {
+			t.Errorf("%s: %s, want %s", base, got, want)
+		}
+	}
+}
+
 func TestIsChat(t *testing.T) {
 	for target, want := range map[string]bool{
 		"/v1/chat/completions":  true,

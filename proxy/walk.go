@@ -23,7 +23,8 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	x.begin(ctx)
 	defer x.end()
 
-	x.head.read(&ctx.Request.Header, s.identityNames)
+	x.parts = s.context.Load()
+	x.head.read(&ctx.Request.Header, x.parts.headerNames())
 	x.target = s.upstream.join(x.target[:0], ctx.Request.Header.RequestURI())
 	if r, refused := s.admit(x); refused {
 		x.refuse(r)
@@ -102,7 +103,7 @@ func (x *exchange) think() (reason string) {
 	if reason := x.read(); reason != "" {
 		return reason
 	}
-	if x.s.cfg.Context == nil {
+	if x.parts == nil {
 		x.note("none", x.s.cfg.NoContext)
 		return ""
 	}
@@ -152,7 +153,7 @@ func (x *exchange) read() (reason string) {
 // identify finds out who asks, and what in their own words. A front end's
 // helper calls and temporary switches end the walk here.
 func (x *exchange) identify() (reason string) {
-	c := x.s.cfg.Context
+	c := x.parts
 	x.d.caller = c.Identity.Identify(x.head.lookup, x.req)
 	if x.d.caller.Mode == policy.Off {
 		return "off"
@@ -178,7 +179,7 @@ func (x *exchange) open() {
 	ctx, cancel := context.WithTimeout(x.context, openLimit)
 	defer cancel()
 	var err error
-	if x.d.opening, err = x.s.cfg.Context.Ledger.Open(ctx, x.d.caller.Scope(), x.d.links); err != nil {
+	if x.d.opening, err = x.parts.Ledger.Open(ctx, x.d.caller.Scope(), x.d.links); err != nil {
 		x.d.unopened = true
 		x.s.log.Warn("no context: the ledger did not answer", "request", x.id, "error", err)
 	}
@@ -196,7 +197,7 @@ func (x *exchange) open() {
 // classify decides the kind of question, and with it what may be read. The
 // calls of one tool loop keep the kind of their first.
 func (x *exchange) classify() {
-	c, d := x.s.cfg.Context, &x.d
+	c, d := x.parts, &x.d
 	if turn := d.opening.Turn; turn != nil && d.talk.ToolLoop && d.caller.Forced == "" {
 		d.verdict = intent.Verdict{Intent: intent.Intent(turn.Intent), Confidence: 1, Stage: "followup", Rule: "tool loop"}
 	} else {
@@ -204,19 +205,20 @@ func (x *exchange) classify() {
 	}
 	d.plan = c.Plans.PlanFor(d.caller, d.verdict)
 	x.s.metrics.intents.WithLabelValues(string(d.verdict.Intent), d.verdict.Stage).Inc()
+	x.countNearMiss()
 }
 
 func (x *exchange) hints() intent.Hints {
 	d := &x.d
 	h := intent.Hints{
 		Forced: d.caller.Forced, Files: d.talk.Files, Tools: x.req.Tools(),
-		ToolUse: x.req.ToolUse(), Last: intent.Intent(d.opening.LastIntent),
+		ToolUse: x.req.ToolUse(), Last: intent.Intent(d.opening.LastIntent), Default: x.defaultIntent(), Examples: x.examples(),
 	}
 	if d.opening.Documents > 0 {
 		h.Probe = func() (intent.Probe, bool) {
 			ctx, cancel := context.WithTimeout(x.context, openLimit)
 			defer cancel()
-			cover, distinct, title, ok := x.s.cfg.Context.Assembler.Probe(ctx, d.caller.Scope(), d.talk.Words)
+			cover, distinct, title, ok := x.parts.Assembler.Probe(ctx, d.caller.Scope(), d.talk.Words)
 			return intent.Probe{Cover: cover, Distinct: distinct, Title: title}, ok
 		}
 	}
@@ -239,7 +241,7 @@ func (x *exchange) assemble() {
 	default:
 		// What the walk took so far counts.
 		d.plan.Deadline = max(d.plan.Deadline-time.Since(d.began), time.Millisecond)
-		d.result = x.s.cfg.Context.Assembler.Assemble(x.context, x.query(), d.plan, d.opening)
+		d.result = x.parts.Assembler.Assemble(x.context, x.query(), d.plan, d.opening)
 		for _, layer := range d.result.Layers {
 			x.s.metrics.layers.WithLabelValues(layer.Name).Observe(layer.Millis / 1000)
 		}
@@ -260,7 +262,7 @@ func (x *exchange) query() assemble.Query {
 	q := assemble.Query{
 		Scope: d.caller.Scope(), Words: d.talk.Words, Before: d.talk.Before(), FollowUp: d.verdict.FollowUp,
 		Request: x.visible, Thin: d.talk.Thin && d.caller.Named && !d.opening.LastHistory, ToolLoop: d.talk.ToolLoop,
-		Recall: d.recall, Forget: d.forget, Private: d.caller.Private, Room: x.room(), Zone: x.s.zones.find(d.caller.Timezone), Now: x.began,
+		Recall: d.recall, Forget: d.forget, Private: d.caller.Private, Room: x.room(), Zone: x.s.zones.Find(d.caller.Timezone, time.UTC), Now: x.began,
 	}
 	q.Scope.Session = d.session
 	return q
@@ -269,7 +271,7 @@ func (x *exchange) query() assemble.Query {
 // room is how many tokens of context the model's window still takes, -1 where
 // the window is not known.
 func (x *exchange) room() int {
-	window := x.s.cfg.Context.Window
+	window := x.parts.Window
 	if window == nil {
 		return -1
 	}

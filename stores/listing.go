@@ -42,7 +42,8 @@ type UserExport struct {
 	Memories []Memory // of every status; deleted ones have id and time only
 	Sessions []SessionExport
 	Rejected []Rejected
-	Receipts [][]byte // JSON each, newest first
+	Examples []IntentExample // that the user's words are
+	Receipts [][]byte        // JSON each, newest first
 }
 
 // SessionExport is one conversation with its turns, oldest first.
@@ -59,6 +60,7 @@ type Stats struct {
 	Documents int // published
 	Passages  int // of published versions
 	Rejected  int
+	Examples  int // of intents
 	Unlearned int // exchanges that wait to be learned from
 	Outbox    int // rows that wait for the index
 

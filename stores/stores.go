@@ -56,12 +56,13 @@ type Opening struct {
 	Session   string // the scope's, else the linked one, else "" (a new one)
 	Known     bool   // something of this session is recorded
 	UserGen   int64  // bumped by every change of the user's memories
-	KBGen     int64  // bumped by every change of the tenant's documents and workspace memories
+	KBGen     int64  // bumped by every change of the tenant's documents, workspace memories and intent examples
 	StableGen int64  // bumped when the user states or changes a standing preference
 
 	Memories  int // active memories that may be served: the user's, the session's, the workspace's
 	OfSession int // of these, the session's
 	Documents int // published documents of the tenant
+	Examples  int // messages of the tenant whose intent was put right
 
 	Fixed       bool     // the session's stable block was chosen before: Pinned, be it nothing
 	Pinned      []string // memories of the stable block
@@ -216,6 +217,25 @@ type Rejected struct {
 	Reason   string    `json:"reason"`
 	Scores   Scores    `json:"scores"`
 	At       time.Time `json:"at"`
+}
+
+// Where an example of an intent is from.
+const (
+	SourceFix    = "fix"    // a recorded request whose intent was put right
+	SourceImport = "import" // a text that was given as it is
+)
+
+// IntentExample is a message whose intent somebody has named. It holds for all
+// of its tenant.
+type IntentExample struct {
+	ID        string    `json:"id"`
+	Text      string    `json:"text"` // redacted
+	Intent    string    `json:"intent"`
+	Source    string    `json:"source"`
+	Exchange  string    `json:"request_id,omitempty"` // that it was said in
+	User      string    `json:"user,omitempty"`       // who said it
+	Session   string    `json:"session_id,omitempty"`
+	CreatedAt time.Time `json:"created_at,omitzero"`
 }
 
 // Document is one document and its version in force.

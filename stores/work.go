@@ -14,7 +14,7 @@ type Work struct {
 type Lesson struct {
 	Scope   Scope // user and session of the work
 	Lease   string
-	UserGen int64 // read before deciding; other than now = ErrConflict
+	UserGen int64 // of the memories that Add, Evidence and Delete were decided on; other than now = ErrConflict
 
 	Learned  []Redaction // done with; their texts are replaced by these
 	Failed   []string    // exchanges that are given up
@@ -24,6 +24,10 @@ type Lesson struct {
 	Rejected []Rejected
 	Standing bool // a standing preference was stated or changed
 }
+
+// Decides tells whether the lesson changes memories, and so rests on those
+// that were there.
+func (l *Lesson) Decides() bool { return len(l.Add)+len(l.Evidence)+len(l.Delete) > 0 || l.Standing }
 
 // Redaction is the text of an exchange as it is kept from now on.
 type Redaction struct {

@@ -143,6 +143,11 @@ func (s *Store) ExportUser(_ context.Context, tenant, user string) (stores.UserE
 			e.Rejected = append(e.Rejected, r.Rejected)
 		}
 	}
+	for _, x := range s.examples {
+		if x.tenant == tenant && x.User == user {
+			e.Examples = append(e.Examples, x.IntentExample)
+		}
+	}
 	for _, r := range slices.Backward(s.receipts) {
 		if r.tenant == tenant && r.user == user {
 			e.Receipts = append(e.Receipts, r.json)
@@ -168,6 +173,7 @@ func (s *Store) EraseUser(_ context.Context, tenant, user string) (map[string]in
 	s.receipts = slices.DeleteFunc(s.receipts, func(r receipt) bool { return r.tenant == tenant && r.user == user })
 	rows["exchanges"] = n - len(s.receipts)
 	s.rejected = slices.DeleteFunc(s.rejected, func(r rejected) bool { return r.tenant == tenant && r.User == user })
+	s.examples = slices.DeleteFunc(s.examples, func(e example) bool { return e.tenant == tenant && e.User == user })
 	return rows, nil
 }
 

@@ -31,6 +31,7 @@ type Store struct {
 	sessions []session
 	receipts []receipt
 	rejected []rejected
+	examples []example
 	at       time.Time // moves on by a second with every write
 }
 
@@ -70,7 +71,7 @@ func New() *Store { return &Store{at: time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC
 func (s *Store) Config() admin.Config {
 	return admin.Config{
 		Token: "t", Loopback: true, Tenant: "default", Version: "1.2.3", NotReady: func() string { return "" }, Clock: s.now, Metrics: http.NotFoundHandler(),
-		Documents: s, Ingester: s, Memories: s, Sessions: s, Receipts: s, Users: s, Learner: s, Events: admin.NewFeed(),
+		Documents: s, Ingester: s, Memories: s, Sessions: s, Receipts: s, Users: s, Intents: s, Learner: s, Events: admin.NewFeed(),
 	}
 }
 

@@ -3,93 +3,26 @@ package ledger
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"time"
 
 	"strata/stores"
 )
 
-const (
-	leaseTime  = time.Minute
-	maxLearned = 64 // exchanges of one session in one lease
-)
-
 const exchangeColumns = `x.id, x.tenant, x.user_id, x.session, x.named, x.status, x.finished, x.turn_key, x.pair_key, x.history, x.at, x.ended,
-x.intent, x.timezone, x.model, x.answer_id, x.items, x.stable, x.asked, x.answer, x.seq`
+x.intent, x.timezone, x.model, x.answer_id, x.items, x.stable, x.asked, x.answer`
 
-func scanExchange(scan func(...any) error) (e stores.Exchange, seq int64, err error) {
+func scanExchange(scan func(...any) error) (e stores.Exchange, err error) {
 	var (
 		named, finished, history int
 		at, ended                int64
 		items, stable            string
 	)
 	err = scan(&e.ID, &e.Scope.Tenant, &e.Scope.User, &e.Scope.Session, &named, &e.Status, &finished, &e.Links.Turn, &e.PairKey, &history, &at, &ended,
-		&e.Intent, &e.Timezone, &e.Model, &e.AnswerID, &items, &stable, &e.Asked, &e.Answer, &seq)
+		&e.Intent, &e.Timezone, &e.Model, &e.AnswerID, &items, &stable, &e.Asked, &e.Answer)
 	e.Named, e.Finished, e.History, e.At, e.Ended = named == 1, finished == 1, history == 1, moment(at), moment(ended)
 	e.Items, e.Stable = unpackList(items), unpackList(stable)
-	return e, seq, err
-}
-
-// due are the sessions with something to learn that nobody holds, the one that
-// waits longest first.
-const due = `SELECT x.tenant, x.user_id, x.session FROM exchanges x
-JOIN sessions s ON s.tenant = x.tenant AND s.user_id = x.user_id AND s.session = x.session
-WHERE x.learn = 'recorded' AND s.lease_until <= $1
-GROUP BY x.tenant, x.user_id, x.session ORDER BY MIN(x.seq) LIMIT $2`
-
-func collectScopes(out *[]stores.Scope) func(func(...any) error) error {
-	return func(scan func(...any) error) error {
-		var s stores.Scope
-		err := scan(&s.Tenant, &s.User, &s.Session)
-		*out = append(*out, s)
-		return err
-	}
-}
-
-// Lease hands out up to limit sessions with exchanges to learn from. Nobody
-// else gets them before all are in a Lesson, or a minute has passed since the
-// lease or its last Lesson.
-func (l *Ledger) Lease(ctx context.Context, worker string, limit int) ([]stores.Work, error) {
-	var waiting []stores.Scope
-	if err := each(l.reader(ctx), due, []any{l.now(), 1}, collectScopes(&waiting)); err != nil || len(waiting) == 0 {
-		return nil, err
-	}
-	return update(ctx, l, func(t *tx) ([]stores.Work, error) {
-		now := l.clock()
-		var scopes []stores.Scope
-		if err := each(t, due, []any{micros(now), limit}, collectScopes(&scopes)); err != nil {
-			return nil, err
-		}
-		var out []stores.Work
-		for _, scope := range scopes {
-			w, err := lease(t, scope, worker+"/"+rand.Text(), now)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, w)
-		}
-		return out, nil
-	})
-}
-
-func lease(t *tx, scope stores.Scope, token string, now time.Time) (stores.Work, error) {
-	w := stores.Work{Scope: scope, Lease: token}
-	var last int64
-	err := each(t, `SELECT `+exchangeColumns+` FROM exchanges x WHERE x.tenant = $1 AND x.user_id = $2 AND x.session = $3 AND x.learn = 'recorded'
-ORDER BY x.turn_at, x.seq LIMIT $4`, []any{scope.Tenant, scope.User, scope.Session, maxLearned}, func(scan func(...any) error) error {
-		e, seq, err := scanExchange(scan)
-		e.Learn, last = true, max(last, seq)
-		w.Exchanges = append(w.Exchanges, e)
-		return err
-	})
-	if err != nil {
-		return w, err
-	}
-	_, err = t.exec(`UPDATE sessions SET lease = $4, lease_until = $5, lease_seq = $6 WHERE tenant = $1 AND user_id = $2 AND session = $3`,
-		scope.Tenant, scope.User, scope.Session, token, micros(now.Add(leaseTime)), last)
-	return w, err
+	return e, err
 }
 
 // Learn writes what was decided in one transaction. It returns ErrConflict,
@@ -107,8 +40,11 @@ func (l *Ledger) Learn(ctx context.Context, lesson stores.Lesson) error {
 		}
 	}
 	err := l.change(ctx, func(t *tx) error { return l.learn(t, lesson) })
-	if errors.Is(err, errNotWaiting) {
-		return errors.Join(err, l.change(ctx, func(t *tx) error { return endLease(t, lesson) }))
+	switch {
+	case err == nil:
+		l.leases.learned(lesson, l.clock())
+	case errors.Is(err, errNotWaiting):
+		l.leases.end(lesson)
 	}
 	return err
 }
@@ -117,14 +53,24 @@ func (l *Ledger) Learn(ctx context.Context, lesson stores.Lesson) error {
 // another try. What is left of the work is due again at once.
 var errNotWaiting = fmt.Errorf("%w: an exchange is not waiting", stores.ErrConflict)
 
-func endLease(t *tx, lesson stores.Lesson) error {
-	s := lesson.Scope
-	_, err := t.exec(`UPDATE sessions SET lease = '', lease_until = 0 WHERE tenant = $1 AND user_id = $2 AND session = $3 AND lease = $4`,
-		s.Tenant, s.User, s.Session, lesson.Lease)
-	return err
+func (l *Ledger) learn(t *tx, lesson stores.Lesson) error {
+	if err := l.leases.check(lesson); err != nil {
+		return err
+	}
+	if lesson.Decides() {
+		if err := l.decided(t, lesson); err != nil {
+			return err
+		}
+	}
+	if err := settle(t, lesson); err != nil {
+		return err
+	}
+	return insertRejected(t, lesson.Scope, lesson.Rejected, l.now())
 }
 
-func (l *Ledger) learn(t *tx, lesson stores.Lesson) error {
+// decided changes the memories as the lesson says, if they are still those it
+// was decided on.
+func (l *Ledger) decided(t *tx, lesson stores.Lesson) error {
 	scope := lesson.Scope
 	gen, err := userGen(t, scope)
 	if err != nil {
@@ -133,9 +79,6 @@ func (l *Ledger) learn(t *tx, lesson stores.Lesson) error {
 	if gen != lesson.UserGen {
 		return fmt.Errorf("%w: the user's memories", stores.ErrConflict)
 	}
-	if err := checkLease(t, lesson); err != nil {
-		return err
-	}
 	var said int64
 	if len(lesson.Delete) > 0 {
 		if said, err = lastSaid(t, lesson); err != nil {
@@ -143,21 +86,10 @@ func (l *Ledger) learn(t *tx, lesson stores.Lesson) error {
 		}
 	}
 	changed, err := l.rewrite(t, lesson, cmp.Or(said, l.now()))
-	if err != nil {
+	if err != nil || !changed && !lesson.Standing {
 		return err
 	}
-	if err := settle(t, lesson); err != nil {
-		return err
-	}
-	if err := insertRejected(t, scope, lesson.Rejected, l.now()); err != nil {
-		return err
-	}
-	if changed || lesson.Standing {
-		if err := l.touchUser(t, scope.Tenant, scope.User, lesson.Standing); err != nil {
-			return err
-		}
-	}
-	return l.extendLease(t, lesson)
+	return l.touchUser(t, scope.Tenant, scope.User, lesson.Standing)
 }
 
 // lastSaid is when the newest of the lesson's exchanges began: a wish to
@@ -171,33 +103,6 @@ func lastSaid(t *tx, lesson stores.Lesson) (last int64, err error) {
 		last = max(last, at)
 	}
 	return last, nil
-}
-
-func checkLease(t *tx, lesson stores.Lesson) error {
-	if lesson.Lease == "" && len(lesson.Learned)+len(lesson.Failed) == 0 {
-		return nil
-	}
-	var held string
-	s := lesson.Scope
-	_, err := one(t, `SELECT lease FROM sessions WHERE tenant = $1 AND user_id = $2 AND session = $3`, []any{s.Tenant, s.User, s.Session}, &held)
-	if err == nil && (held == "" || held != lesson.Lease) {
-		return fmt.Errorf("%w: the lease is gone", stores.ErrConflict)
-	}
-	return err
-}
-
-// extendLease gives the holder another minute while some of its exchanges
-// wait, and ends the lease after the last.
-func (l *Ledger) extendLease(t *tx, lesson stores.Lesson) error {
-	if lesson.Lease == "" {
-		return nil
-	}
-	s := lesson.Scope
-	_, err := t.exec(`UPDATE sessions SET
-  lease_until = CASE WHEN EXISTS (SELECT 1 FROM exchanges x WHERE x.tenant = $1 AND x.user_id = $2 AND x.session = $3 AND x.learn = 'recorded' AND x.seq <= sessions.lease_seq) THEN $5 ELSE 0 END,
-  lease = CASE WHEN EXISTS (SELECT 1 FROM exchanges x WHERE x.tenant = $1 AND x.user_id = $2 AND x.session = $3 AND x.learn = 'recorded' AND x.seq <= sessions.lease_seq) THEN $4 ELSE '' END
-WHERE tenant = $1 AND user_id = $2 AND session = $3`, s.Tenant, s.User, s.Session, lesson.Lease, micros(l.clock().Add(leaseTime)))
-	return err
 }
 
 // rewrite deletes, adds and strengthens memories. Only tombstones from before
@@ -283,6 +188,9 @@ func settle(t *tx, lesson stores.Lesson) error {
 	for _, r := range lesson.Learned {
 		err := must(t.exec(`UPDATE exchanges SET learn = 'learned', asked = $5, answer = $6
 WHERE tenant = $1 AND id = $2 AND user_id = $3 AND session = $4 AND learn = 'recorded'`, s.Tenant, r.ID, s.User, s.Session, r.Asked, r.Answer))
+		if err == nil && r.Asked == "" { // off the record, and so no example either
+			_, err = dropExamples(t, s.Tenant, `exchange = $2`, r.ID)
+		}
 		if err != nil {
 			return err
 		}

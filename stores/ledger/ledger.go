@@ -45,6 +45,7 @@ type Ledger struct {
 	reads   sync.Map // SQL text -> *sql.Stmt of read
 	direct  *direct
 	writer  *writer
+	leases  leases
 	closed  atomic.Bool
 	settled sync.WaitGroup // the checkpoints' goroutine
 	stop    chan struct{}
@@ -54,7 +55,7 @@ type Ledger struct {
 // older one to this schema. It returns stores.ErrNewer or
 // stores.ErrUnreadable, and has changed nothing then.
 func New(ctx context.Context, cfg Config) (*Ledger, error) {
-	l := &Ledger{clock: cfg.Clock, log: cfg.Logger, path: cfg.Path, stop: make(chan struct{})}
+	l := &Ledger{clock: cfg.Clock, log: cfg.Logger, path: cfg.Path, leases: leases{held: map[talk]*held{}}, stop: make(chan struct{})}
 	if l.clock == nil {
 		l.clock = time.Now
 	}
@@ -92,12 +93,7 @@ func (l *Ledger) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// endLeases takes back what an earlier process held: it ended, and nobody
-// should have to wait a minute for it. Should it still run, it is told that its
-// lease is gone.
-const endLeases = `UPDATE sessions SET lease = '', lease_until = 0 WHERE lease_until > 0`
-
-// bring makes the file one of this schema, reads its secret and ends leases.
+// bring makes the file one of this schema and reads its secret.
 func (l *Ledger) bring(ctx context.Context) error {
 	db, err := openFile(l.path, writerOptions)
 	if err != nil {
@@ -106,9 +102,6 @@ func (l *Ledger) bring(ctx context.Context) error {
 	db.SetMaxOpenConns(1)
 	if err = migrate(ctx, db); err == nil {
 		l.secret, err = readSecret(ctx, db)
-	}
-	if err == nil {
-		_, err = db.ExecContext(ctx, endLeases)
 	}
 	return errors.Join(err, db.Close())
 }

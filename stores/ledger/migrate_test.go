@@ -82,7 +82,7 @@ func hash(t *testing.T, path string) [32]byte {
 func TestOlderStoreIsMigrated(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	db := withMigrations(t, path, only(t, schema-1, nil))
-	if _, err := db.Exec("INSERT INTO users (tenant, user_id, user_gen) VALUES ('acme', 'anna', 7)"); err != nil {
+	if _, err := db.Exec("INSERT INTO users (tenant, user_id, user_gen) VALUES ('acme', 'anna', 7); INSERT INTO tenants (tenant, kb_gen) VALUES ('acme', 5)"); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
@@ -96,7 +96,10 @@ func TestOlderStoreIsMigrated(t *testing.T) {
 	if _, err := l.PutDocument(t.Context(), "acme", stores.Draft{ID: "a", Passages: []stores.Passage{{Text: "x"}}}); err != nil {
 		t.Error(err)
 	}
-	if o, err := l.Open(t.Context(), stores.Scope{Tenant: "acme", User: "anna"}, stores.Links{}); err != nil || o.UserGen != 7 {
+	if _, err := l.AddExample(t.Context(), stores.Scope{Tenant: "acme"}, stores.IntentExample{Text: "x", Intent: "rag"}); err != nil {
+		t.Error(err)
+	}
+	if o, err := l.Open(t.Context(), stores.Scope{Tenant: "acme", User: "anna"}, stores.Links{}); err != nil || o.UserGen != 7 || o.KBGen < 6 || o.Examples != 1 {
 		t.Errorf("opening %+v, %v", o, err)
 	}
 }

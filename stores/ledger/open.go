@@ -20,6 +20,7 @@ SELECT ` + packed + `CASE WHEN s.session IS NULL THEN 0 ELSE 1 END,
   COALESCE(t.documents, 0),
   COALESCE(s.pinned, ''), COALESCE(s.pinned_gen, 0), COALESCE(s.last_intent, ''), COALESCE(s.last_history, 0), COALESCE(s.turns, 0),
   COALESCE(x.turn_id, ''), COALESCE(x.items, ''), COALESCE(x.stable, ''), COALESCE(x.intent, ''), COALESCE(x.finished, 0), COALESCE(x.at, 0),
+  COALESCE(t.examples, 0),
   l.session)
 FROM l
 LEFT JOIN tenants t ON t.tenant = $1
@@ -30,7 +31,7 @@ LEFT JOIN exchanges x ON x.seq = (SELECT y.seq FROM exchanges y
   ORDER BY y.seq DESC LIMIT 1)`
 
 	// Without a user there is only the tenant.
-	openTenant = `SELECT ` + packed + `kb_gen, memories, documents) FROM tenants WHERE tenant = $1`
+	openTenant = `SELECT ` + packed + `kb_gen, memories, documents, examples) FROM tenants WHERE tenant = $1`
 
 	openSession = `WITH l AS MATERIALIZED (SELECT $3 AS session)` + openColumns
 
@@ -66,7 +67,7 @@ func (l *Ledger) sameWords(links stores.Links) int64 {
 
 const (
 	maxPairs   = 4  // by which a session is looked for
-	openFields = 19 // of openColumns
+	openFields = 20 // of openColumns
 )
 
 // Open is the one read that starts a walk. A scope with a session names it;
@@ -81,8 +82,8 @@ func (l *Ledger) Open(ctx context.Context, scope stores.Scope, links stores.Link
 		if err != nil || row == "" {
 			return stores.Opening{}, err
 		}
-		p := strings.SplitN(row, separator, 3)
-		return stores.Opening{KBGen: number(p[0]), Memories: int(number(p[1])), Documents: int(number(p[2]))}, nil
+		p := strings.SplitN(row, separator, 4)
+		return stores.Opening{KBGen: number(p[0]), Memories: int(number(p[1])), Documents: int(number(p[2])), Examples: int(number(p[3]))}, nil
 	}
 	query, args := openSession, append(make([]any, 0, 5+maxPairs), scope.Tenant, scope.User, scope.Session, links.Turn)
 	if scope.Session == "" {
@@ -114,9 +115,9 @@ func unpackOpening(row string) (o stores.Opening, err error) {
 	}
 	p[openFields-1] = row
 	o = stores.Opening{
-		Session: p[18], Known: p[0] == "1",
+		Session: p[19], Known: p[0] == "1",
 		UserGen: number(p[1]), KBGen: number(p[2]), StableGen: number(p[3]),
-		OfSession: int(number(p[5])), Documents: int(number(p[6])),
+		OfSession: int(number(p[5])), Documents: int(number(p[6])), Examples: int(number(p[18])),
 		Fixed: number(p[8]) > 0, Pinned: unpackList(p[7]), PinnedGen: max(0, number(p[8])-1), LastIntent: p[9], LastHistory: p[10] == "1", Turns: int(number(p[11])),
 	}
 	o.Memories = int(number(p[4])) + o.OfSession

@@ -22,7 +22,8 @@ func TestPlans(t *testing.T) {
 		"named":    {openSession, 4, []string{"exchanges_turn (turn_key=?)"}},
 		"linked":   {openLinked, 9, []string{"exchanges_turn (turn_key=?)", "exchanges_pair (tenant=? AND user_id=? AND pair_key=?)", "SEARCH s USING PRIMARY KEY (tenant=? AND user_id=? AND session=?)"}},
 		"record":   {recordState, 9, []string{"exchanges_turn (turn_key=?)", "exchanges_id (tenant=? AND id=?)"}},
-		"replaced": {turnsToCompare, 4, []string{"exchanges_session (tenant=? AND user_id=?)"}},
+		"replaced": {turnsToCompare, 5, []string{"exchanges_session (tenant=? AND user_id=?)"}},
+		"examples": {servedExamples, 2, []string{"intent_examples_newest (tenant=?)"}},
 		"memories": {workspaceMemories + userMemories + sessionMemories, 4, []string{"memories_slot (tenant=? AND scope=? AND user_id=? AND owner=?)"}},
 	} {
 		args := make([]any, c.args)

@@ -13,7 +13,7 @@ func (l *Ledger) Unredacted(ctx context.Context, limit int) ([]stores.Exchange, 
 	var out []stores.Exchange
 	err := each(l.reader(ctx), `SELECT `+exchangeColumns+` FROM exchanges x WHERE x.learn = 'raw' ORDER BY x.seq LIMIT $1`, []any{limit},
 		func(scan func(...any) error) error {
-			e, _, err := scanExchange(scan)
+			e, err := scanExchange(scan)
 			out = append(out, e)
 			return err
 		})

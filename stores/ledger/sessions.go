@@ -148,8 +148,8 @@ func (l *Ledger) CloseSession(ctx context.Context, tenant, user, id string) erro
 	})
 }
 
-// DeleteSession removes a session, what was said in it, and the memories that
-// rest on nothing else. What began in it before and ends later is not
+// DeleteSession removes a session, what was said in it, examples of intents
+// too, and the memories that rest on nothing else. What began in it before and ends later is not
 // recorded.
 func (l *Ledger) DeleteSession(ctx context.Context, tenant, user, id string) error {
 	return l.change(ctx, func(t *tx) error {
@@ -165,6 +165,9 @@ func (l *Ledger) DeleteSession(ctx context.Context, tenant, user, id string) err
 			if _, err := t.exec(`DELETE FROM `+table+` WHERE tenant = $1 AND user_id = $2 AND session = $3`, tenant, info.User, id); err != nil {
 				return err
 			}
+		}
+		if _, err := dropExamples(t, tenant, `user_id = $2 AND session = $3`, info.User, id); err != nil {
+			return err
 		}
 		owner := l.userKey(tenant, info.User)
 		if err := bury(t, tenant, owner, "session", l.digest("session", id), l.now(), 0); err != nil {

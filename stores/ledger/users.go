@@ -27,12 +27,15 @@ WHERE tenant = $1 AND user_id = $2`, tenant, user, flag(standing), l.now())
 	return err
 }
 
-// touchTenant notes that documents or workspace memories have changed.
+// touchTenant notes that documents, workspace memories or examples of intents
+// have changed.
 func touchTenant(t *tx, tenant string) error {
-	_, err := t.exec(`INSERT INTO tenants (tenant, kb_gen, documents, memories) VALUES ($1, 1,
+	_, err := t.exec(`INSERT INTO tenants (tenant, kb_gen, documents, memories, examples) VALUES ($1, 1,
   (SELECT COUNT(*) FROM documents WHERE tenant = $1 AND published = 1),
-  (SELECT COUNT(*) FROM memories WHERE tenant = $1 AND scope = 'workspace' AND user_id = '' AND owner = '' AND status = 'active'))
-ON CONFLICT (tenant) DO UPDATE SET kb_gen = tenants.kb_gen + 1, documents = excluded.documents, memories = excluded.memories`, tenant)
+  (SELECT COUNT(*) FROM memories WHERE tenant = $1 AND scope = 'workspace' AND user_id = '' AND owner = '' AND status = 'active'),
+  (SELECT COUNT(*) FROM intent_examples WHERE tenant = $1))
+ON CONFLICT (tenant) DO UPDATE SET kb_gen = tenants.kb_gen + 1, documents = excluded.documents, memories = excluded.memories,
+  examples = excluded.examples`, tenant)
 	return err
 }
 
@@ -113,6 +116,11 @@ func (l *Ledger) ExportUser(ctx context.Context, tenant, user string) (stores.Us
 	if err != nil {
 		return out, err
 	}
+	err = each(r, `SELECT `+exampleColumns+` FROM intent_examples i WHERE i.tenant = $1 AND i.user_id = $2 ORDER BY i.created_at, i.id`,
+		[]any{tenant, user}, collectExamples(&out.Examples))
+	if err != nil {
+		return out, err
+	}
 	if out.Rejected, err = l.RejectedOf(ctx, tenant, user, 1<<30); err != nil {
 		return out, err
 	}
@@ -142,7 +150,8 @@ func (l *Ledger) anythingOf(s source, tenant, user string) (bool, error) {
 	return one(s, `SELECT 1 FROM users WHERE tenant = $1 AND user_id = $2`, []any{tenant, user}, &n)
 }
 
-// personal are the tables with rows of users.
+// personal are the tables with rows of users, besides what a tenant's
+// generation tells of.
 var personal = []string{"evidence", "memories", "exchanges", "sessions", "rejected", "users"}
 
 // EraseUser removes everything that is kept about one user and returns the
@@ -163,6 +172,9 @@ func (l *Ledger) EraseUser(ctx context.Context, tenant, user string) (map[string
 			if rows[table], err = t.exec(`DELETE FROM `+table+` WHERE tenant = $1 AND user_id = $2`, tenant, user); err != nil {
 				return nil, err
 			}
+		}
+		if rows["intent_examples"], err = dropExamples(t, tenant, `user_id = $2`, user); err != nil {
+			return nil, err
 		}
 		if rows["tombstones"], err = t.exec(`DELETE FROM tombstones WHERE tenant = $1 AND owner = $2 AND kind <> 'user'`, tenant, owner); err != nil {
 			return nil, err

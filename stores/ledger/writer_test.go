@@ -194,6 +194,7 @@ func TestJournalStartsAnew(t *testing.T) {
 }
 
 // A process that was killed holds no lease: its work is handed out at once.
+// Should it still run, an exchange is learned once all the same.
 func TestLeasesEndWithTheirProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	scope := stores.Scope{Tenant: "acme", User: "anna", Session: "s"}
@@ -218,10 +219,10 @@ func TestLeasesEndWithTheirProcess(t *testing.T) {
 	lesson := func(w stores.Work) stores.Lesson {
 		return stores.Lesson{Scope: scope, Lease: w.Lease, Learned: []stores.Redaction{{ID: "x", Asked: "q"}}}
 	}
-	if err := old.Learn(t.Context(), lesson(held[0])); !errors.Is(err, stores.ErrConflict) {
-		t.Errorf("with the old lease: %v, want ErrConflict", err)
-	}
 	if err := l.Learn(t.Context(), lesson(work[0])); err != nil {
 		t.Error(err)
+	}
+	if err := old.Learn(t.Context(), lesson(held[0])); !errors.Is(err, stores.ErrConflict) {
+		t.Errorf("with the old lease: %v, want ErrConflict", err)
 	}
 }

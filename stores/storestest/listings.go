@@ -167,13 +167,21 @@ func Scopes(t *testing.T, open Opener) {
 		}
 	}
 	tenantWide := map[string]func(stores.Scope) error{
-		"Open":         func(s stores.Scope) error { _, err := f.Open(ctx, s, stores.Links{}); return err },
-		"Record":       func(s stores.Scope) error { return f.Record(ctx, f.exchange(s, "t", "a", "b")) },
-		"Memories":     func(s stores.Scope) error { _, err := f.Memories(ctx, s); return err },
-		"Passages":     func(s stores.Scope) error { _, err := f.Passages(ctx, s, []string{"a"}); return err },
-		"Memory":       func(s stores.Scope) error { _, err := f.Memory(ctx, s.Tenant, s.User, "a"); return err },
-		"PatchMemory":  func(s stores.Scope) error { _, err := f.PatchMemory(ctx, s, "a", keep); return err },
-		"DeleteMemory": func(s stores.Scope) error { return f.DeleteMemory(ctx, s, "a") },
+		"Examples":     func(s stores.Scope) error { _, err := f.Examples(ctx, s.Tenant); return err },
+		"ListExamples": func(s stores.Scope) error { _, _, err := f.ListExamples(ctx, s.Tenant, s.User, "", 1); return err },
+		"AddExample": func(s stores.Scope) error {
+			_, err := f.AddExample(ctx, s, stores.IntentExample{Text: "a"})
+			return err
+		},
+		"FixIntent":     func(s stores.Scope) error { _, err := f.FixIntent(ctx, s, "a", "chat", asSaid); return err },
+		"DeleteExample": func(s stores.Scope) error { return f.DeleteExample(ctx, s.Tenant, s.User, "a") },
+		"Open":          func(s stores.Scope) error { _, err := f.Open(ctx, s, stores.Links{}); return err },
+		"Record":        func(s stores.Scope) error { return f.Record(ctx, f.exchange(s, "t", "a", "b")) },
+		"Memories":      func(s stores.Scope) error { _, err := f.Memories(ctx, s); return err },
+		"Passages":      func(s stores.Scope) error { _, err := f.Passages(ctx, s, []string{"a"}); return err },
+		"Memory":        func(s stores.Scope) error { _, err := f.Memory(ctx, s.Tenant, s.User, "a"); return err },
+		"PatchMemory":   func(s stores.Scope) error { _, err := f.PatchMemory(ctx, s, "a", keep); return err },
+		"DeleteMemory":  func(s stores.Scope) error { return f.DeleteMemory(ctx, s, "a") },
 		"ListMemories": func(s stores.Scope) error {
 			_, _, err := f.ListMemories(ctx, s.Tenant, stores.MemoryFilter{})
 			return err

@@ -21,7 +21,8 @@ func Model(t *testing.T, open Opener) {
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			m := &model{fixture: start(t, open), rand: rand.New(rand.NewPCG(seed, 1)), removed: map[string]time.Time{},
-				exchanges: map[string]*modelExchange{}, passages: map[string]*modelVersion{}, versions: map[string]*modelVersion{}, gens: map[string]int64{}}
+				exchanges: map[string]*modelExchange{}, passages: map[string]*modelVersion{}, versions: map[string]*modelVersion{},
+				examples: map[string]*modelExample{}, gens: map[string]int64{}}
 			for i := range steps / 2 {
 				m.step()
 				if t.Failed() {
@@ -43,6 +44,7 @@ type model struct {
 	removed   map[string]time.Time      // when sessions, users and slots were, by name
 	gens      map[string]int64
 
+	examples map[string]*modelExample // by id
 	versions map[string]*modelVersion // by tenant, document and number
 	passages map[string]*modelVersion // by id, of every version ever put
 }
@@ -106,6 +108,10 @@ func (m *model) step() {
 	case p < 62:
 		_, err := m.Expire(m.Context())
 		m.must(err)
+	case p < 66:
+		m.fixOne()
+	case p < 68:
+		m.unfixOne()
 	default:
 		m.look()
 	}
@@ -352,6 +358,7 @@ func (m *model) deleteSession() {
 		}
 	}
 	m.dropExchanges(func(e *modelExchange) bool { return e.Scope.Session == s.Session && sameUser(e.Scope, s) })
+	m.dropExamples(func(x *modelExample) bool { return x.Session == s.Session && x.of(s) })
 }
 
 func sameUser(a, b stores.Scope) bool { return a.Tenant == b.Tenant && a.User == b.User }
@@ -383,6 +390,7 @@ func (m *model) erase() {
 	m.removed[key("user", s, "")] = m.clock.Now()
 	m.memories = slices.DeleteFunc(m.memories, func(o *modelMemory) bool { return o.tenant == s.Tenant && o.User == s.User })
 	m.dropExchanges(func(e *modelExchange) bool { return sameUser(e.Scope, s) })
+	m.dropExamples(func(x *modelExample) bool { return x.of(s) })
 }
 
 // look reads all there is for one scope.
@@ -410,6 +418,7 @@ func (m *model) look() {
 	}
 	m.lookBack(s)
 	m.lookUp(s)
+	m.lookAtExamples(s, o)
 }
 
 func (m *model) lookBack(s stores.Scope) {

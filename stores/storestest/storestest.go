@@ -22,6 +22,7 @@ type Store interface {
 
 	Open(ctx context.Context, scope stores.Scope, links stores.Links) (stores.Opening, error)
 	Record(ctx context.Context, e stores.Exchange) error
+	SetIntent(ctx context.Context, scope stores.Scope, exchange, intent string) error
 	Memories(ctx context.Context, scope stores.Scope) ([]stores.Memory, error)
 	Passages(ctx context.Context, scope stores.Scope, ids []string) ([]stores.Passage, error)
 	Recent(ctx context.Context, scope stores.Scope, n int) ([]stores.Turn, error)
@@ -42,6 +43,12 @@ type Store interface {
 	DeleteDocument(ctx context.Context, tenant, id string) error
 	Documents(ctx context.Context, tenant, cursor string, limit int) ([]stores.Document, string, error)
 	Document(ctx context.Context, tenant, id string) (stores.Document, []stores.Version, []stores.Passage, error)
+
+	Examples(ctx context.Context, tenant string) ([]stores.IntentExample, error)
+	ListExamples(ctx context.Context, tenant, user, cursor string, limit int) ([]stores.IntentExample, string, error)
+	AddExample(ctx context.Context, scope stores.Scope, e stores.IntentExample) (stores.IntentExample, error)
+	FixIntent(ctx context.Context, scope stores.Scope, id, intent string, words func(asked string) (string, error)) (stores.IntentExample, error)
+	DeleteExample(ctx context.Context, tenant, user, id string) error
 
 	AddMemory(ctx context.Context, scope stores.Scope, m stores.Memory) (stores.Memory, error)
 	Memory(ctx context.Context, tenant, user, id string) (stores.Memory, error)
@@ -70,9 +77,11 @@ func Run(t *testing.T, open Opener) {
 	for name, suite := range map[string]func(*testing.T, Opener){
 		"Linking":     Linking,
 		"Recording":   Recording,
+		"Judged":      Judged,
 		"Memories":    Memories,
 		"Learning":    Learning,
 		"Documents":   Documents,
+		"Examples":    Examples,
 		"Listings":    Listings,
 		"Scopes":      Scopes,
 		"Concurrency": Concurrency,

@@ -23,8 +23,10 @@ const format = 1
 // application marks the file as an index of ours ("STXI").
 const application = 0x53545849
 
-// SQLite's primary result codes for a file that is no database or a broken one.
+// SQLite's primary result codes for a statement that does not fit the tables,
+// for a broken file and for one that is no database.
 const (
+	sqliteError   = 1
 	sqliteCorrupt = 11
 	sqliteNotADB  = 26
 )
@@ -109,7 +111,7 @@ func open(path, lock string, pragmas ...string) *sql.DB {
 }
 
 // prepareFile checks whose file it is before anything is written to it, and
-// makes the tables where they are missing or of another version.
+// makes the tables where they are missing or of an earlier version.
 func (x *Index) prepareFile(ctx context.Context) error {
 	var app, version, tables int
 	err := x.db.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
@@ -117,8 +119,11 @@ func (x *Index) prepareFile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if tables > 0 && app != application {
-		return fmt.Errorf("%w: another program's database", stores.ErrUnreadable)
+	switch {
+	case tables > 0 && app != application:
+		return fmt.Errorf("%w: %w", stores.ErrUnreadable, ErrForeign)
+	case tables > 0 && version > format:
+		return fmt.Errorf("%w: format %d, this program knows %d", stores.ErrNewer, version, format)
 	}
 	if tables > 0 && version == format {
 		if err := x.sound(ctx); err != nil {
@@ -131,8 +136,12 @@ func (x *Index) prepareFile(ctx context.Context) error {
 	analyzer, filled := "", false
 	if tables > 0 && version == format {
 		err := x.db.QueryRowContext(ctx, `SELECT analyzer, filled FROM format`).Scan(&analyzer, &filled)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		var e *sqlite.Error
+		if errors.As(err, &e) && e.Code()&0xff == sqliteError {
 			return fmt.Errorf("%w: %w", stores.ErrUnreadable, err)
+		}
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
 		}
 	}
 	if analyzer == analysis() {

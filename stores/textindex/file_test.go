@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 
 	"strata/stores"
 	"strata/stores/textindex"
@@ -81,30 +83,15 @@ func TestForTheOwnerAlone(t *testing.T) {
 	}
 }
 
-// An index of another version is emptied and asks to be filled again.
+// An index of an earlier version, or of another way of cutting text, is emptied
+// and asks to be filled again.
 func TestOtherVersions(t *testing.T) {
 	for name, change := range map[string]string{
 		"other analyzer": `UPDATE format SET analyzer = 'terms 0'`,
 		"older format":   `PRAGMA user_version = 0`,
-		"newer format":   `PRAGMA user_version = 99; DROP TABLE posting`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := filled(t)
-			moved := filepath.Join(t.TempDir(), "index.db")
-			if err := os.Rename(path, moved); err != nil {
-				t.Fatal(err)
-			}
-			db, err := sql.Open("sqlite", moved)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := db.Exec(change); err != nil {
-				t.Fatal(err)
-			}
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
-			x := open(t, moved)
+			x := open(t, changed(t, change))
 			if !x.NeedsRebuild() {
 				t.Error("needs no rebuild")
 			}
@@ -114,6 +101,86 @@ func TestOtherVersions(t *testing.T) {
 				t.Errorf("found %v", got)
 			}
 		})
+	}
+}
+
+// changed is the path of an index that a statement was carried out on.
+func changed(t *testing.T, change string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "index.db")
+	if err := os.Rename(filled(t), path); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(change); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// What a newer program wrote is left to it.
+func TestNewerFormat(t *testing.T) {
+	path := changed(t, `PRAGMA user_version = 99; DROP TABLE posting`)
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := textindex.New(t.Context(), textindex.Config{Path: path})
+	if !errors.Is(err, stores.ErrNewer) {
+		t.Errorf("%v, want %v", err, stores.ErrNewer)
+	}
+	if err == nil {
+		x.Close()
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("the file has changed (%v)", err)
+	}
+}
+
+// Tables that are not there make a file one that cannot be read.
+func TestWithoutItsTables(t *testing.T) {
+	x, err := textindex.New(t.Context(), textindex.Config{Path: changed(t, `DROP TABLE format`)})
+	if !errors.Is(err, stores.ErrUnreadable) || errors.Is(err, textindex.ErrForeign) {
+		t.Errorf("%v, want %v", err, stores.ErrUnreadable)
+	}
+	if err == nil {
+		x.Close()
+	}
+}
+
+// What cannot be read is put aside whole, and never over what is there.
+func TestSetAside(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index.db")
+	now := time.Date(2026, 3, 1, 12, 30, 15, 0, time.FixedZone("", 3600))
+	content := map[string]string{}
+	for n, want := range []string{"index.db.broken-20260301T113015Z", "index.db.broken-20260301T113015Z-2", "index.db.broken-20260301T113015Z-3"} {
+		for _, beside := range []string{"", "-wal"} {
+			content[want+beside] = fmt.Sprint(n, beside)
+			if err := os.WriteFile(path+beside, []byte(content[want+beside]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if kept, err := textindex.SetAside(path, now); err != nil || filepath.Base(kept) != want {
+			t.Errorf("%q, %v, want %q", kept, err, want)
+		}
+	}
+	if _, err := textindex.SetAside(path, now); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("nothing to put aside: %v", err)
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(entries) != len(content) {
+		t.Errorf("%v, %v, want %d files", entries, err, len(content))
+	}
+	for _, e := range entries {
+		if b, err := os.ReadFile(filepath.Join(filepath.Dir(path), e.Name())); err != nil || string(b) != content[e.Name()] {
+			t.Errorf("%s holds %q (%v), want %q", e.Name(), b, err, content[e.Name()])
+		}
 	}
 }
 
@@ -156,7 +223,7 @@ func TestUnreadable(t *testing.T) {
 				t.Fatal(err)
 			}
 			x, err := textindex.New(t.Context(), textindex.Config{Path: path})
-			if !errors.Is(err, stores.ErrUnreadable) {
+			if !errors.Is(err, stores.ErrUnreadable) || errors.Is(err, textindex.ErrForeign) != (name == "another program's") {
 				t.Errorf("%v", err)
 			}
 			if err == nil {

@@ -49,9 +49,14 @@ type Index struct {
 	idle  sync.WaitGroup
 }
 
+// ErrForeign is that of a file that is whole and another program's database. It
+// comes with stores.ErrUnreadable.
+var ErrForeign = errors.New("another program's database")
+
 // New opens the index of c, or makes it. A file that is damaged or not an
-// index is stores.ErrUnreadable and stays as it is. An index that was cut by
-// another way of cutting text, or written in another format, is emptied.
+// index is stores.ErrUnreadable, one that a newer program wrote
+// stores.ErrNewer, and both stay as they are. An index that was cut by another
+// way of cutting text, or written in an earlier format, is emptied.
 func New(ctx context.Context, c Config) (*Index, error) {
 	if c.Path == "" {
 		return nil, errors.New("textindex: no path")
