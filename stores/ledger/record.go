@@ -177,9 +177,13 @@ func record(t *tx, e stores.Exchange, owner, deletedSession string, sameWords in
 // recordReceipt keeps the receipt alone, of a user and a session that were
 // not deleted since.
 func recordReceipt(t *tx, e stores.Exchange, owner, deletedSession string) error {
+	n, err := t.exec(insertLiveReceipt, e.ID, e.Scope.Tenant, e.Scope.User, micros(e.At), e.AnswerID, e.Receipt, owner, deletedSession)
+	if err != nil || n == 0 {
+		return err
+	}
 	var known int
-	inserted, err := one(t, insertLiveReceipt, []any{e.ID, e.Scope.Tenant, e.Scope.User, micros(e.At), e.AnswerID, e.Receipt, owner, deletedSession}, &known)
-	if err != nil || !inserted || known == 1 {
+	found, err := one(t, `SELECT 1 FROM users WHERE tenant = $1 AND user_id = $2`, []any{e.Scope.Tenant, e.Scope.User}, &known)
+	if err != nil || found {
 		return err
 	}
 	return insertUser(t, e.Scope.Tenant, e.Scope.User, owner)
@@ -189,8 +193,7 @@ const insertLiveReceipt = `INSERT INTO exchanges (id, tenant, user_id, part, lea
 SELECT $1, $2, $3, 'receipt', 'skipped', $4, $5, $6
 WHERE COALESCE((SELECT at FROM tombstones WHERE tenant = $2 AND owner = $7 AND kind = 'user' AND name = ''), -1) < $4
   AND COALESCE((SELECT at FROM tombstones WHERE tenant = $2 AND owner = $7 AND kind = 'session' AND name = $8), -1) < $4
-ON CONFLICT (tenant, id) DO NOTHING
-RETURNING (SELECT COUNT(*) FROM users WHERE tenant = $2 AND user_id = $3)`
+ON CONFLICT (tenant, id) DO NOTHING`
 
 // row is how an exchange is written.
 type row struct {
