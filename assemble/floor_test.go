@@ -47,3 +47,25 @@ func TestFloorOfTheBest(t *testing.T) {
 		}
 	}
 }
+
+// What a caller may not see is not named in a receipt either.
+func TestNothingHiddenUnderTheFloor(t *testing.T) {
+	l := &fakeLedger{passages: []stores.Passage{
+		passage("a", "Travel", "Hotels", "A night costs at most 180 euros in Berlin."),
+		passage("b", "Board", "Deals", "The purchase of Harbour is kept secret until May."),
+		passage("c", "Travel", "Trains", "Second class is booked for trips below six hours."),
+	}, groups: map[string]string{"b": "board"}}
+	hits := fixedHits{{ID: "a", Score: 9, Cover: .5}, {ID: "b", Score: 8, Cover: .05}, {ID: "c", Score: 7, Cover: .04}}
+	plan := planOf(intent.RAG)
+	plan.Floor = .28
+	r := New(Config{Ledger: l, Index: hits}).Assemble(t.Context(), ask("what may a hotel cost"), plan, openingOf(l))
+	var under []string
+	for _, s := range r.Skipped {
+		if s.Reason == "floor" {
+			under = append(under, s.ID)
+		}
+	}
+	if !slices.Equal(under, []string{"c"}) {
+		t.Errorf("named as under the floor: %v, want c alone", under)
+	}
+}

@@ -105,6 +105,7 @@ func (r knowledgeReader) read(ctx context.Context) (knowledgeRead, error) {
 	if err := r.gather(ctx); err != nil {
 		return knowledgeRead{}, err
 	}
+	r.under = r.readable(ctx, r.under)
 	if !slices.ContainsFunc(r.found, func(f found) bool { return f.cover >= r.floor }) {
 		var ids []string
 		for _, f := range r.found {
@@ -223,6 +224,24 @@ func (r *knowledgeReader) join(ctx context.Context, hits []stores.Hit) error {
 		}
 	}
 	return nil
+}
+
+// readable are those of ids that this caller may see. A receipt names no
+// others, not even as what did not fit.
+func (r *knowledgeReader) readable(ctx context.Context, ids []string) (out []string) {
+	if len(ids) == 0 {
+		return nil
+	}
+	passages, err := r.ledger.Passages(ctx, r.scope, ids)
+	if err != nil {
+		return nil
+	}
+	for _, id := range ids {
+		if slices.ContainsFunc(passages, func(p stores.Passage) bool { return p.ID == id }) {
+			out = append(out, id)
+		}
+	}
+	return out
 }
 
 // offerKnowledge offers passages in their rank, without those that the

@@ -25,7 +25,7 @@ func TestKill(t *testing.T) {
 	case testing.Short():
 		points = 4
 	}
-	r := newRig(t, nil)
+	r := newRig(t, nil, "STRATA_LOG_LEVEL=debug")
 	k := &killing{t: t, r: r, rand: rand.New(rand.NewPCG(7, uint64(points))), late: map[string]bool{}}
 	k.control(who{}, http.MethodGet, "/v1/stats", "", "") // reads the token
 	for round := range points {

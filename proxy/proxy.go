@@ -76,6 +76,7 @@ type Server struct {
 	frames    sync.Pool
 	refusing  refusing
 	zones     policy.Zones
+	late      lateRecords
 
 	buffered atomic.Int64   // bytes of chat bodies held
 	tunnels  sync.WaitGroup // upgraded connections, which fasthttp no longer counts

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"strata/assemble"
@@ -107,13 +108,38 @@ func (x *exchange) record(whole bool) {
 	}
 	if err := x.parts.Ledger.Record(ctx, e); err != nil {
 		x.s.metrics.late.Inc()
-		x.s.log.Warn("the exchange was not recorded in time", "request", x.id, "error", err)
+		x.s.log.Debug("the exchange was not recorded in time", "request", x.id, "error", err)
+		if n := x.s.late.count(time.Now()); n > 0 {
+			x.s.log.Warn("exchanges were not recorded in time", "exchanges", n, "request", x.id, "error", err)
+		}
 	} else {
 		x.tellUnsure(&e)
 	}
 	if e.Learn && x.parts.Recorded != nil {
 		x.parts.Recorded()
 	}
+}
+
+// lateEvery is how often late records are told of: a store that falls behind
+// would fill the log with them.
+const lateEvery = 10 * time.Second
+
+// lateRecords counts late records between two lines of the log.
+type lateRecords struct {
+	mu   sync.Mutex
+	n    int
+	told time.Time
+}
+
+// count returns how many are to be told of now, 0 for later.
+func (l *lateRecords) count(now time.Time) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.n++; now.Sub(l.told) < lateEvery {
+		return 0
+	}
+	n, l.n, l.told = l.n, 0, now
+	return n
 }
 
 // exchangeRecord is what will be known of this exchange.

@@ -85,7 +85,8 @@ func (l *Ledger) AddExample(ctx context.Context, scope stores.Scope, e stores.In
 
 // FixIntent is AddExample for what was said in an exchange, named by its id or
 // its answer's: words makes the text to keep of the user's own words as they
-// are recorded, "" where none are. It must be quick and may be called again.
+// are recorded, "" where none are. It must be quick and may be called again. The
+// exchange's intent is put right too, and the session's if that was its latest.
 func (l *Ledger) FixIntent(ctx context.Context, scope stores.Scope, id, intent string, words func(asked string) (string, error)) (stores.IntentExample, error) {
 	if err := scope.CheckTenant(); err != nil {
 		return stores.IntentExample{}, err
@@ -103,6 +104,9 @@ ORDER BY r.own DESC, r.seq DESC LIMIT 1`, []any{scope.Tenant, scope.User, id}, &
 		}
 		if err == nil {
 			e.Text, err = words(asked)
+		}
+		if err == nil { // the turn that follows leans on it too
+			_, err = setIntent(t, stores.Scope{Tenant: scope.Tenant, User: e.User, Session: e.Session}, e.Exchange, intent)
 		}
 		if err != nil {
 			return stores.IntentExample{}, err

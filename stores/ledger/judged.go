@@ -15,17 +15,23 @@ func (l *Ledger) SetIntent(ctx context.Context, scope stores.Scope, exchange, in
 		return err
 	}
 	return l.change(ctx, func(t *tx) error {
-		args := []any{scope.Tenant, scope.User, scope.Session, exchange, intent}
-		n, err := t.exec(`UPDATE exchanges SET intent = $5
-WHERE tenant = $1 AND id = $4 AND user_id = $2 AND session = $3 AND part <> 'receipt'`, args...)
-		if err != nil {
-			return err
+		n, err := setIntent(t, scope, exchange, intent)
+		if err == nil && n == 0 {
+			err = stores.ErrNotFound
 		}
-		if n == 0 {
-			return stores.ErrNotFound
-		}
-		_, err = t.exec(`UPDATE sessions SET last_intent = $5 WHERE tenant = $1 AND user_id = $2 AND session = $3
-AND updated_at = (SELECT x.ended FROM exchanges x WHERE x.tenant = $1 AND x.id = $4)`, args...)
 		return err
 	})
+}
+
+// setIntent returns how many exchanges it has put right.
+func setIntent(t *tx, scope stores.Scope, exchange, intent string) (int, error) {
+	args := []any{scope.Tenant, scope.User, scope.Session, exchange, intent}
+	n, err := t.exec(`UPDATE exchanges SET intent = $5
+WHERE tenant = $1 AND id = $4 AND user_id = $2 AND session = $3 AND part <> 'receipt'`, args...)
+	if err != nil || n == 0 {
+		return n, err
+	}
+	_, err = t.exec(`UPDATE sessions SET last_intent = $5 WHERE tenant = $1 AND user_id = $2 AND session = $3
+AND updated_at = (SELECT x.ended FROM exchanges x WHERE x.tenant = $1 AND x.id = $4)`, args...)
+	return n, err
 }

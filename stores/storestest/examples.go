@@ -46,6 +46,18 @@ func (f *fixture) told(scope stores.Scope) (count, gen int) {
 // they count, and with what they go.
 func Examples(t *testing.T, open Opener) {
 	t.Run("kept, replaced, deleted", func(t *testing.T) { examplesChange(t, open) })
+	t.Run("the next turn leans on it", func(t *testing.T) {
+		f := start(t, open)
+		scope := in(anna, "s")
+		first := f.say(scope, "t1", "and the northern ones", "1")
+		f.fix(scope, first.ID, "data")
+		f.same("of the latest exchange", f.opening(scope, stores.Links{}).LastIntent, "data")
+		f.clock.Advance(time.Second)
+		f.say(scope, "t2", "thanks", "2")
+		last := f.opening(scope, stores.Links{}).LastIntent
+		f.fix(scope, first.ID, "rag")
+		f.same("of an earlier one", f.opening(scope, stores.Links{}).LastIntent, last)
+	})
 	t.Run("whose they are", func(t *testing.T) { examplesOwned(t, open) })
 	t.Run("gone with what they came from", func(t *testing.T) { examplesGone(t, open) })
 	t.Run("pages", func(t *testing.T) { examplesPaged(t, open) })
