@@ -53,7 +53,7 @@ type Query struct {
 	Thin     bool                   // the client sends one message and relies on the recorded turns
 	ToolLoop bool                   // only assistant and tool messages follow the user's
 	Recall   bool                   // "what do you remember about me"
-	Forget   bool                   // this turn asks to forget: no memory at all
+	Forget   bool                   // this turn asks to forget: no memory, and no turn that may quote it
 	Room     int                    // tokens that may be added; below 0 = unknown
 	Zone     *time.Location         // of the user, nil = UTC
 	Now      time.Time              // zero = the clock

@@ -86,7 +86,7 @@ func (w *walk) need() (memory, knowledge, recent bool) {
 	_, recent = w.layer(policy.LayerRecent)
 	memory = memory && w.open.Memories > 0 && !w.q.Forget
 	knowledge = knowledge && w.open.Documents > 0 && w.a.cfg.Index != nil && !w.q.Recall && strings.TrimSpace(w.q.Words) != ""
-	recent = recent && w.q.Thin && w.open.Turns > 0
+	recent = recent && w.q.Thin && w.open.Turns > 0 && !w.q.Forget
 	return memory, knowledge, recent
 }
 
