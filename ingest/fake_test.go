@@ -73,6 +73,13 @@ func (l *fakeLedger) PutDocument(_ context.Context, tenant string, d stores.Draf
 	return stores.PutResult{Version: n + 1, Passages: len(d.Passages)}, nil
 }
 
+// waiting is how many changes the index still has to make.
+func (l *fakeLedger) waiting() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.rows)
+}
+
 func (l *fakeLedger) enqueue(tenant, id string, version int, op stores.OutboxOp) {
 	for chunk := range slices.Chunk(l.docs[tenant+"/"+id].versions[version-1].draft.Passages, 2) {
 		l.seq++
