@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -113,6 +114,7 @@ func (l *Learner) Notify() {
 // fails stays in the ledger and is tried again, with growing pauses.
 func (l *Learner) Run(ctx context.Context) {
 	warm()
+	debug.FreeOSMemory() // making the rules ready takes more than they keep
 	pause := firstPause
 	for ctx.Err() == nil {
 		err := l.work(ctx)
