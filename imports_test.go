@@ -18,7 +18,7 @@ import (
 var mayImport = map[string][]string{
 	".": {"cli"},
 	"cli": {"admin", "assemble", "chat", "ingest", "intent", "learn", "learn/judge", "llm", "policy", "proxy", "stores", "stores/cached", "stores/ledger", "stores/textindex",
-		"internal/demo", "internal/eval/intenteval", "internal/tokens"},
+		"internal/demo", "internal/eval", "internal/eval/intenteval", "internal/tokens"},
 	"proxy":    {"assemble", "chat", "intent", "learn", "policy", "stores", "internal/hostcheck", "internal/ids"},
 	"admin":    {"ingest", "intent", "policy", "stores", "internal/hostcheck", "internal/ids", "internal/tokens"},
 	"assemble": {"intent", "policy", "stores", "internal/terms", "internal/tokens"},

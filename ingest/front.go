@@ -68,8 +68,10 @@ func cutFront(text string) (Front, string, error) {
 func ReadFront(body []byte) (Front, error) {
 	const head = 2*maxFront + 1<<10 // and a closing line, also in UTF-16
 	start := body
-	if len(body) > head {
-		start = body[:bytes.LastIndexByte(body[:head], '\n')+1] // no character is cut
+	if len(body) > head { // at the end of a line no character is cut
+		if start = body[:bytes.LastIndexByte(body[:head], '\n')+1]; len(start) == 0 {
+			return Front{}, nil
+		}
 	}
 	text, err := decode(start, "")
 	if err != nil && len(start) < len(body) { // an encoding with two bytes to the LF
