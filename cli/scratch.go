@@ -18,15 +18,15 @@ type scratch struct {
 	dir string
 }
 
-// openScratch starts one. It listens on loopback for its own caller alone, has
-// no control plane, and logs errors only.
+// openScratch starts one, on ports of loopback that nobody else is told. It logs
+// errors only.
 func (p *program) openScratch(c *Config) (*scratch, error) {
 	dir, err := os.MkdirTemp("", "strata-scratch-")
 	if err != nil {
 		return nil, fmt.Errorf("no temporary folder can be made (%w); set TMPDIR to a folder that can be written", err)
 	}
 	cfg := *c
-	cfg.Listen, cfg.Admin.Listen, cfg.Health.Listen = "127.0.0.1:0", "off", "off"
+	cfg.Listen, cfg.Admin.Listen, cfg.Health.Listen = "127.0.0.1:0", "127.0.0.1:0", "off"
 	cfg.DataDir, cfg.Ledger.URL, cfg.Index.URL = dir, "", ""
 	x := &scratch{newServer(&cfg, slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelError}))), dir}
 	if err := x.start(true); err != nil {
@@ -39,6 +39,9 @@ func (p *program) openScratch(c *Config) (*scratch, error) {
 
 // url is where its data plane is.
 func (x *scratch) url() string { return "http://" + x.data.Addr().String() }
+
+// control is where its control plane is.
+func (x *scratch) control() string { return "http://" + x.adminLn.Addr().String() }
 
 // close ends it and removes all that it kept.
 func (x *scratch) close() {
