@@ -17,8 +17,8 @@ import (
 // mayImport is who may know whom. A package missing here fails the test.
 var mayImport = map[string][]string{
 	".": {"cli"},
-	"cli": {"admin", "assemble", "chat", "ingest", "intent", "learn", "learn/judge", "llm", "policy", "proxy", "stores", "stores/cached", "stores/ledger", "stores/textindex",
-		"internal/demo", "internal/eval/intenteval", "internal/tokens"},
+	"cli": {"admin", "assemble", "chat", "ingest", "ingest/compare", "ingest/watch", "intent", "learn", "learn/judge", "llm", "policy", "proxy", "stores", "stores/cached", "stores/ledger", "stores/textindex",
+		"internal/demo", "internal/eval", "internal/eval/intenteval", "internal/tokens"},
 	"proxy":    {"assemble", "chat", "intent", "learn", "policy", "stores", "internal/hostcheck", "internal/ids"},
 	"admin":    {"ingest", "intent", "policy", "stores", "internal/hostcheck", "internal/ids", "internal/tokens"},
 	"assemble": {"intent", "policy", "stores", "internal/terms", "internal/tokens"},
@@ -29,6 +29,8 @@ var mayImport = map[string][]string{
 	"intent":   {},
 	"chat":     {},
 
+	"ingest/compare":    {},
+	"ingest/watch":      {},
 	"learn/judge":       {"intent", "policy", "stores"},
 	"stores":            {},
 	"stores/cached":     {"stores"},
@@ -62,7 +64,9 @@ var doors = map[string][]string{
 	"github.com/jackc/pgx":                   {"stores/ledger", "stores/textindex"},
 	"github.com/spf13/cobra":                 {"cli"},
 	"github.com/mattn/go-isatty":             {"cli"},
-	"github.com/goccy/go-yaml":               {"cli"},
+	"github.com/goccy/go-yaml":               {"cli", "ingest"},
+	"github.com/fsnotify/fsnotify":           {"ingest/watch"},
+	"github.com/rogpeppe/go-internal":        {"ingest/compare"},
 	"github.com/prometheus/client_golang":    {"cli", "proxy", "admin"},
 	"github.com/agnivade/levenshtein":        {"cli"},
 	"github.com/andybalholm/brotli":          {"chat"},

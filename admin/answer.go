@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 
 	"strata/ingest"
 	"strata/stores"
@@ -67,6 +68,9 @@ func asProblem(err error) (p *problem, ours bool) {
 		if errors.Is(err, known[i].err) {
 			return &known[i].problem, false
 		}
+	}
+	if errors.Is(err, ingest.ErrFront) { // says more than one sentence for all could
+		return &problem{http.StatusBadRequest, "invalid_front_matter", strings.TrimPrefix(err.Error(), "ingest: ")}, false
 	}
 	return &problem{http.StatusInternalServerError, "internal_error", "Internal error; the log has the details."}, true
 }

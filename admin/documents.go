@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,6 +20,8 @@ import (
 type Documents interface {
 	Documents(ctx context.Context, tenant, cursor string, limit int) ([]stores.Document, string, error)
 	Document(ctx context.Context, tenant, id string) (stores.Document, []stores.Version, []stores.Passage, error)
+	// DocumentVersion returns the passages of any version that is kept.
+	DocumentVersion(ctx context.Context, tenant, id string, version int) ([]stores.Passage, error)
 }
 
 // Ingester writes them. Put answers when the new version is published.
@@ -31,7 +34,8 @@ type Ingester interface {
 // the answer is a job.
 const maxInline = 8 << 20
 
-// document is one document with everything that is known of it.
+// document is one document with everything that is known of it, and the
+// passages of the version in force or the one asked for.
 type document struct {
 	stores.Document
 	Versions []stores.Version `json:"versions"`
@@ -42,7 +46,7 @@ func (c *calls) documentRoutes() []route {
 	noRead, noWrite := c.cfg.Documents == nil, c.cfg.Ingester == nil
 	return []route{
 		{"GET /v1/documents", paged, noRead, c.listDocuments},
-		{"GET /v1/documents/{id...}", nil, noRead, c.getDocument},
+		{"GET /v1/documents/{id...}", []string{"version"}, noRead, c.getDocument},
 		{"PUT /v1/documents/{id...}", []string{"title", "groups", "effective", "expires"}, noWrite, c.putDocument},
 		{"DELETE /v1/documents/{id...}", nil, noWrite, c.deleteDocument},
 		{"GET /v1/jobs/{id}", nil, noWrite, c.getJob},
@@ -76,6 +80,18 @@ func (c *calls) getDocument(w http.ResponseWriter, r *request) error {
 	d, versions, passages, err := c.cfg.Documents.Document(r.Context(), r.tenant, id)
 	if err != nil {
 		return err
+	}
+	if text := r.query["version"]; text != "" {
+		number, err := strconv.Atoi(text)
+		if err != nil || number < 1 {
+			return invalid("version", "a whole number from 1")
+		}
+		if passages, err = c.cfg.Documents.DocumentVersion(r.Context(), r.tenant, id, number); err != nil {
+			return err
+		}
+	}
+	for i := range versions {
+		versions[i].Groups = list(versions[i].Groups)
 	}
 	for i := range passages {
 		passages[i].Document, passages[i].Title = "", "" // told once, by the document

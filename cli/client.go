@@ -25,7 +25,7 @@ import (
 func (p *program) controlCommands() []*cobra.Command {
 	return []*cobra.Command{
 		p.ingestCommand(), p.docsCommand(), p.memoriesCommand(), p.sessionsCommand(), p.usersCommand(), p.intentCommand(),
-		p.explainCommand(), p.tailCommand(), p.statsCommand(), p.flushCommand(),
+		p.explainCommand(), p.checkCommand(), p.tailCommand(), p.statsCommand(), p.flushCommand(),
 	}
 }
 

@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -11,8 +14,8 @@ import (
 
 func (p *program) docsCommand() *cobra.Command {
 	return group("docs", "Look at the documents that answers can draw on, and delete them",
-		"  strata docs ls\n  strata docs show handbook/leave.md\n  strata docs rm handbook/leave.md",
-		p.docsListCommand(), p.docsShowCommand(), p.docsRemoveCommand())
+		"  strata docs ls\n  strata docs show handbook/leave.md\n  strata docs diff handbook/leave.md\n  strata docs rm handbook/leave.md",
+		p.docsListCommand(), p.docsShowCommand(), p.docsHistoryCommand(), p.docsDiffCommand(), p.docsRemoveCommand())
 }
 
 // shownDocument is what the documents calls answer, as far as it is shown.
@@ -23,6 +26,46 @@ type shownDocument struct {
 	Status    string    `json:"status"`
 	Groups    []string  `json:"groups"`
 	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// shownVersions is a document with its versions and the passages of one.
+type shownVersions struct {
+	shownDocument
+	Versions []shownVersion `json:"versions"`
+	Passages []struct {
+		ID      string `json:"id"`
+		Ordinal int    `json:"ordinal"`
+		Heading string `json:"heading"`
+		Text    string `json:"text"`
+		Tokens  int    `json:"tokens"`
+	} `json:"passages"`
+}
+
+type shownVersion struct {
+	Version   int       `json:"version"`
+	Status    string    `json:"status"`
+	Title     string    `json:"title"`
+	Groups    []string  `json:"groups"`
+	SHA256    string    `json:"sha256"`
+	Effective time.Time `json:"effective"`
+	Expires   time.Time `json:"expires"`
+	Vectors   string    `json:"vectors"`
+	Passages  int       `json:"passages"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// documentPassages reads a document with the passages of a version, 0 for the
+// one in force. A document that is not there has none.
+func (c *client) documentPassages(id string, version int) (d shownVersions, err error) {
+	query := url.Values{}
+	if version > 0 {
+		query.Set("version", strconv.Itoa(version))
+	}
+	_, err = c.get("/v1/documents/"+segment(id), query, &d)
+	if failure, ok := errors.AsType[*refusedError](err); ok && failure.status == http.StatusNotFound && version == 0 {
+		return shownVersions{}, nil
+	}
+	return d, err
 }
 
 func (p *program) docsListCommand() *cobra.Command {
@@ -70,23 +113,7 @@ func (p *program) docsShowCommand() *cobra.Command {
 }
 
 func (p *program) docsShow(c *client, id string) error {
-	var d struct {
-		shownDocument
-		Versions []struct {
-			Version   int       `json:"version"`
-			Status    string    `json:"status"`
-			Effective time.Time `json:"effective"`
-			Expires   time.Time `json:"expires"`
-			Vectors   string    `json:"vectors"`
-			Passages  int       `json:"passages"`
-		} `json:"versions"`
-		Passages []struct {
-			Ordinal int    `json:"ordinal"`
-			Heading string `json:"heading"`
-			Text    string `json:"text"`
-			Tokens  int    `json:"tokens"`
-		} `json:"passages"`
-	}
+	var d shownVersions
 	b, err := c.get("/v1/documents/"+segment(id), nil, &d)
 	if err != nil {
 		return err

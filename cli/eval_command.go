@@ -15,8 +15,8 @@ import (
 )
 
 func (p *program) evalCommand() *cobra.Command {
-	return group("eval", "Measure on rows of your own how well Strata decides",
-		"  strata eval intent rows.jsonl\n  strata eval intent rows.jsonl --json", p.evalIntentCommand())
+	return group("eval", "Measure on rows of your own how well Strata decides and finds",
+		"  strata eval intent rows.jsonl\n  strata eval retrieval sets/handbook --json", p.evalIntentCommand(), p.evalRetrievalCommand())
 }
 
 func (p *program) evalIntentCommand() *cobra.Command {

@@ -51,14 +51,7 @@ func (p *program) explainText(t target, a asking, text string) error {
 	if strings.TrimSpace(text) == "" {
 		return usageError{errors.New("an empty text asks nothing; name a file, a request or answer id, last, or a message in quotes")}
 	}
-	type message struct {
-		Role    string `json:"role"`
-		Content string `json:"content"`
-	}
-	body, err := json.Marshal(struct {
-		Model    string    `json:"model"`
-		Messages []message `json:"messages"`
-	}{"explain", []message{{"user", text}}})
+	body, err := messageBody(text)
 	if err != nil {
 		return err
 	}
@@ -68,6 +61,18 @@ func (p *program) explainText(t target, a asking, text string) error {
 		return p.explainAlone(t, a, text)
 	}
 	return err
+}
+
+// messageBody is a chat request with one message.
+func messageBody(text string) ([]byte, error) {
+	type message struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}
+	return json.Marshal(struct {
+		Model    string    `json:"model"`
+		Messages []message `json:"messages"`
+	}{"explain", []message{{"user", text}}})
 }
 
 // explainAlone shows what the classifier says of a message.

@@ -3,14 +3,18 @@ package cli
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
+	"os/signal"
 	"path"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,9 +24,11 @@ import (
 
 // ingesting is what the flags of ingest say.
 type ingesting struct {
-	sync                       bool
+	sync, force, watch         bool
 	groups, effective, expires string
 	id, title, prefix          string
+	check                      string        // file of questions
+	poll                       time.Duration // 0 = by notice
 }
 
 func (p *program) ingestCommand() *cobra.Command {
@@ -31,39 +37,72 @@ func (p *program) ingestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ingest PATH…", Short: "Add files to what answers can draw on",
 		Long: `Add text files to what answers can draw on, and folders with everything below
-them. A file's id is its path below the folder, behind --prefix. A file that has
-not changed changes nothing; one that has becomes a new version. The exit code
-is 1 when a file failed; what is not a text file is skipped and counted.`,
+them; - is standard input, with --id. A file's id is its path below the folder,
+or the id in its front matter, behind --prefix. A file that has not changed
+changes nothing; one that has becomes a new version. The exit code is 1 when a
+file failed; what is not a text file is skipped and counted.
+
+A file may begin with front matter (YAML between two lines of ---): id, title,
+groups, effective, expires. Flags win over it.
+
+--check asks the questions of a file (see strata check) of a temporary copy
+with the new versions in it, and publishes nothing when one fails.`,
 		Example: `  strata ingest handbook/
   strata ingest handbook/ --prefix handbook --sync      # and delete what is gone from it
+  strata ingest handbook/ --watch                       # until Ctrl-C
+  strata ingest handbook/ --check questions.yaml
+  pandoc leave.rst -t markdown | strata ingest - --id hr/leave.md --title "Leave"
   strata ingest policy.md --id leave-policy --groups hr,managers --effective 2026-01-01`,
-		Args: atLeast(1, "a file or folder"),
+		Args: atLeast(1, "a file or folder, or - for standard input"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := in.check(args); err != nil {
+			if err := in.validate(args); err != nil {
 				return err
 			}
-			c, err := p.client(t)
-			if err != nil {
+			u := &upload{in: in, paths: args, progress: isTerminal(p.stderr)}
+			var err error
+			if in.check != "" {
+				if u.questions, err = p.questions(in.check); err != nil {
+					return usageError{err}
+				}
+			}
+			if u.c, err = p.client(t); err != nil {
 				return err
 			}
-			return p.ingest(&upload{c: c, in: in, paths: args, progress: isTerminal(p.stderr)})
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			if in.watch {
+				return p.ingestWatch(ctx, u)
+			}
+			return p.ingest(ctx, u)
 		},
 	}
 	t.addTo(cmd)
-	cmd.Flags().BoolVar(&in.sync, "sync", false, "delete documents that are not among the files (with --prefix: only those behind it)")
-	cmd.Flags().StringVar(&in.groups, "groups", "", "who may read them, comma-separated (default: everybody)")
-	cmd.Flags().StringVar(&in.effective, "effective", "", "in force from this date or RFC 3339 time (default: at once)")
-	cmd.Flags().StringVar(&in.expires, "expires", "", "in force until this date or RFC 3339 time (default: for ever)")
-	cmd.Flags().StringVar(&in.id, "id", "", "id of a single file")
-	cmd.Flags().StringVar(&in.title, "title", "", "title of a single file (default: from the text)")
-	cmd.Flags().StringVar(&in.prefix, "prefix", "", "put before every id, such as handbook")
+	in.addTo(cmd)
 	return cmd
 }
 
-// check refuses flags that do not go together.
-func (in *ingesting) check(paths []string) error {
-	folder := false
+func (in *ingesting) addTo(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&in.sync, "sync", false, "delete documents that are not among the files (with --prefix: only those behind it)")
+	cmd.Flags().BoolVar(&in.force, "force", false, "with --sync: delete also more than half of the documents")
+	cmd.Flags().BoolVar(&in.watch, "watch", false, "go on until Ctrl-C and take in what changes")
+	cmd.Flags().DurationVar(&in.poll, "poll", 0, "with --watch: look every so often, such as 5s, instead of waiting for the system's notice")
+	cmd.Flags().StringVar(&in.check, "check", "", "publish nothing unless the questions of this file get what they should")
+	cmd.Flags().StringVar(&in.groups, "groups", "", "who may read them, comma-separated (default: from front matter, else everybody)")
+	cmd.Flags().StringVar(&in.effective, "effective", "", "in force from this date or RFC 3339 time (default: from front matter, else at once)")
+	cmd.Flags().StringVar(&in.expires, "expires", "", "in force until this date or RFC 3339 time (default: from front matter, else for ever)")
+	cmd.Flags().StringVar(&in.id, "id", "", "id of a single file")
+	cmd.Flags().StringVar(&in.title, "title", "", "title of a single file (default: from the text)")
+	cmd.Flags().StringVar(&in.prefix, "prefix", "", "put before every id, such as handbook")
+}
+
+// validate refuses flags that do not go together.
+func (in *ingesting) validate(paths []string) error {
+	folder, stdin := false, false
 	for _, p := range paths {
+		if p == "-" {
+			stdin = true
+			continue
+		}
 		info, err := os.Stat(p)
 		if err != nil {
 			return usageError{fmt.Errorf("%s cannot be read; name a file or folder", p)}
@@ -71,84 +110,217 @@ func (in *ingesting) check(paths []string) error {
 		folder = folder || info.IsDir()
 	}
 	switch {
+	case stdin && (len(paths) > 1 || in.watch || in.check == "-"):
+		return usageError{errors.New("- is standard input, which is one document; give it alone, without --watch and --check -")}
 	case (in.id != "" || in.title != "") && (folder || len(paths) > 1):
 		return usageError{errors.New("--id and --title are of a single file; name one")}
 	case in.id != "" && in.prefix != "":
 		return usageError{errors.New("--id is the whole id; leave out --prefix")}
 	case in.sync && !folder:
 		return usageError{errors.New("--sync deletes what is not in a folder; name the folder")}
+	case in.force && !in.sync:
+		return usageError{errors.New("--force is of --sync; add --sync")}
+	case in.poll < 0 || in.poll > 0 && !in.watch:
+		return usageError{errors.New("--poll is of --watch, a time such as 5s; add --watch")}
 	}
 	in.prefix = strings.Trim(in.prefix, "/")
 	return nil
 }
 
-// upload is one run of ingest.
+// upload is one run of ingest, of a watch one look.
 type upload struct {
-	c        *client
-	in       ingesting
-	paths    []string
-	progress bool // there is somebody to watch
+	c         *client
+	in        ingesting
+	paths     []string
+	progress  bool // there is somebody to watch
+	questions []question
 
-	found                               []string // ids that are there, so that sync leaves them
+	files  []incoming
+	found  []string         // ids that are there, so that sync leaves them
+	seen   map[string]bool  // paths that are there, taken or not
+	unread map[string]bool  // of these, folders that could not be read
+	before map[string]stamp // of files, from before they were read
+	unsure bool             // a file's id could not be read
+
 	stored, unchanged, skipped, deleted int
 	failed                              []string
+	sum                                 string            // of what was sent last
+	sums                                map[string]string // of what was taken or refused, by path
 }
 
-func (p *program) ingest(u *upload) error {
-	ctx := context.Background()
-	_, err := ingest.Walk(ctx, u.paths, func(f ingest.Found) error { return p.ingestFile(ctx, u, f) })
-	if err != nil {
-		return err
-	}
+// incoming is one document that is to be taken in.
+type incoming struct {
+	id, path string
+	body     []byte // of standard input; nil = in path
+}
+
+func (p *program) ingest(ctx context.Context, u *upload) error {
+	var have []string
 	if u.in.sync {
-		if err := p.ingestSync(u); err != nil {
+		var err error
+		if have, err = u.documents(); err != nil {
 			return err
 		}
 	}
-	summary := fmt.Sprintf("%d stored, %d unchanged, %d skipped", u.stored, u.unchanged, u.skipped)
-	if u.in.sync {
-		summary += fmt.Sprintf(", %d deleted", u.deleted)
+	if err := p.collect(ctx, u); err != nil {
+		return err
 	}
-	fmt.Fprintln(p.stdout, summary)
+	drop, refused := u.toDrop(have)
+	if u.questions != nil {
+		if err := p.preflight(ctx, u, drop); err != nil {
+			return err
+		}
+	}
+	if err := p.ingestFiles(ctx, u); err != nil {
+		return err
+	}
+	if err := p.drop(u, drop); err != nil {
+		return err
+	}
+	fmt.Fprintln(p.stdout, u.summary())
 	if len(u.failed) > 0 {
-		return fmt.Errorf("%d failed: %s", len(u.failed), strings.Join(u.failed, ", "))
+		refused = errors.Join(fmt.Errorf("%d failed: %s", len(u.failed), strings.Join(u.failed, ", ")), refused)
 	}
+	return refused
+}
+
+func (u *upload) summary() string {
+	text := fmt.Sprintf("%d stored, %d unchanged, %d skipped", u.stored, u.unchanged, u.skipped)
+	if u.in.sync || u.deleted > 0 {
+		text += fmt.Sprintf(", %d deleted", u.deleted)
+	}
+	return text
+}
+
+// collect finds the files, and tells what it skips.
+func (p *program) collect(ctx context.Context, u *upload) error {
+	u.seen, u.unread, u.before, u.sums = map[string]bool{}, map[string]bool{}, map[string]stamp{}, map[string]string{}
+	if u.paths[0] == "-" {
+		return p.collectInput(u)
+	}
+	from := map[string]string{} // path, by id
+	_, err := ingest.Walk(ctx, u.paths, func(f ingest.Found) error {
+		u.seen[f.Path] = true
+		id := u.idOf(f)
+		if f.Skipped != "" {
+			if f.Keep {
+				u.found = append(u.found, id)
+				u.unread[f.Path] = strings.HasSuffix(id, "/")
+			}
+			p.skip(u, f.Path, f.Skipped)
+			return nil
+		}
+		u.before[f.Path] = stampOf(f.Path)
+		own, err := u.ownID(f.Path)
+		switch {
+		case err != nil:
+			u.unsure = true
+			p.fail(u, id, f.Path, err)
+			return nil
+		case own != "":
+			id = own
+		}
+		u.found = append(u.found, id)
+		if other, taken := from[id]; taken {
+			p.skip(u, f.Path, "has the same id as "+other)
+			return nil
+		}
+		from[id] = f.Path
+		u.files = append(u.files, incoming{id: id, path: f.Path})
+		return nil
+	})
+	return err
+}
+
+func (p *program) collectInput(u *upload) error {
+	body, err := io.ReadAll(io.LimitReader(p.stdin, ingest.MaxSize+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("standard input cannot be read: %w", err)
+	case len(body) > ingest.MaxSize:
+		return fmt.Errorf("standard input is larger than %d MB; send it as several documents", ingest.MaxSize>>20)
+	}
+	front, err := ingest.ReadFront(body)
+	if err != nil {
+		return errors.New(message(err))
+	}
+	id := u.in.id
+	if id == "" && front.ID != "" {
+		id = path.Join(u.in.prefix, front.ID)
+	}
+	if id == "" {
+		return usageError{errors.New("- has no name to make an id of; give --id, or an id in its front matter")}
+	}
+	u.files = append(u.files, incoming{id: id, path: id, body: body})
 	return nil
 }
 
-// ingestFile deals with one file. Only what makes all further ones useless is
-// an error.
-func (p *program) ingestFile(ctx context.Context, u *upload, f ingest.Found) error {
-	id := u.idOf(f)
-	if f.Skipped != "" {
-		if f.Keep {
-			u.found = append(u.found, id)
+// ownID is the id that a file's front matter gives it, "" if none.
+func (u *upload) ownID(file string) (string, error) {
+	if u.in.id != "" {
+		return u.in.id, nil
+	}
+	const head = 64 << 10 // more than front matter may take
+	f, err := os.Open(file)
+	if err != nil {
+		return "", nil // told when it is sent
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, head))
+	if err != nil {
+		return "", nil
+	}
+	front, err := ingest.ReadFront(b)
+	if err != nil {
+		return "", errors.New(message(err))
+	}
+	if front.ID == "" {
+		return "", nil
+	}
+	return strings.TrimPrefix(u.in.prefix+"/"+front.ID, "/"), nil
+}
+
+// message is an error of ingest without the name of its package.
+func message(err error) string { return strings.TrimPrefix(err.Error(), "ingest: ") }
+
+func (p *program) skip(u *upload, file, why string) {
+	u.skipped++
+	fmt.Fprintf(p.stdout, "skipped    %s: %s\n", plain(file), plain(why))
+}
+
+func (p *program) fail(u *upload, id, file string, err error) {
+	u.failed = append(u.failed, plain(id))
+	fmt.Fprintf(p.stdout, "failed     %s: %v\n", plain(file), err)
+}
+
+// ingestFiles sends each file. Only what makes all further ones useless is an
+// error.
+func (p *program) ingestFiles(ctx context.Context, u *upload) error {
+	for _, f := range u.files {
+		if ctx.Err() != nil {
+			return errors.New("stopped; what was stored stays, and running it again goes on from there")
 		}
-		u.skipped++
-		fmt.Fprintf(p.stdout, "skipped    %s: %s\n", plain(f.Path), plain(f.Skipped))
-		return nil
-	}
-	u.found = append(u.found, id)
-	if u.progress {
-		fmt.Fprintf(p.stderr, "\r\x1b[K%s …", shorten(plain(f.Path), 60))
-	}
-	a, err := u.put(ctx, id, f)
-	if u.progress {
-		fmt.Fprint(p.stderr, "\r\x1b[K")
-	}
-	if failure, ok := errors.AsType[*refusedError](err); err != nil && (!ok || failure.status == http.StatusUnauthorized) {
-		return err
-	}
-	switch {
-	case err != nil:
-		u.failed = append(u.failed, plain(id))
-		fmt.Fprintf(p.stdout, "failed     %s: %v\n", plain(f.Path), err)
-	case a.Unchanged:
-		u.unchanged++
-		fmt.Fprintf(p.stdout, "unchanged  %s\n", plain(id))
-	default:
-		u.stored++
-		fmt.Fprintf(p.stdout, "%-10s %s: version %d, %d passages\n", a.Status, plain(id), a.Version, a.Passages)
+		if u.progress {
+			fmt.Fprintf(p.stderr, "\r\x1b[K%s …", shorten(plain(f.path), 60))
+		}
+		a, err := u.put(ctx, f)
+		if u.progress {
+			fmt.Fprint(p.stderr, "\r\x1b[K")
+		}
+		if failure, ok := errors.AsType[*refusedError](err); err != nil && (!ok || failure.status == http.StatusUnauthorized) {
+			return err
+		}
+		u.sums[f.path] = u.sum
+		switch {
+		case err != nil:
+			p.fail(u, f.id, f.path, err)
+		case a.Unchanged:
+			u.unchanged++
+			fmt.Fprintf(p.stdout, "unchanged  %s\n", plain(f.id))
+		default:
+			u.stored++
+			fmt.Fprintf(p.stdout, "%-10s %s: version %d, %d passages\n", a.Status, plain(f.id), a.Version, a.Passages)
+		}
 	}
 	return nil
 }
@@ -165,13 +337,17 @@ func (u *upload) idOf(f ingest.Found) string {
 }
 
 // put sends one file and waits until it is published.
-func (u *upload) put(ctx context.Context, id string, f ingest.Found) (ingest.Result, error) {
+func (u *upload) put(ctx context.Context, f incoming) (ingest.Result, error) {
 	var r ingest.Result
-	// Read first: a file that grows meanwhile would break the framing.
-	body, err := os.ReadFile(f.Path)
-	if err != nil {
-		return r, &refusedError{0, "cannot be read"}
+	body := f.body
+	if body == nil {
+		// Read first: a file that grows meanwhile would break the framing.
+		var err error
+		if body, err = os.ReadFile(f.path); err != nil {
+			return r, &refusedError{0, "cannot be read"}
+		}
 	}
+	u.sum = fmt.Sprintf("%x", sha256.Sum256(body))
 	query := url.Values{}
 	for name, value := range map[string]string{"title": u.in.title, "groups": u.in.groups, "effective": u.in.effective, "expires": u.in.expires} {
 		if value != "" {
@@ -180,7 +356,7 @@ func (u *upload) put(ctx context.Context, id string, f ingest.Found) (ingest.Res
 	}
 	ctx, cancel := context.WithTimeout(ctx, uploadLimit)
 	defer cancel()
-	resp, err := u.c.send(ctx, http.MethodPut, "/v1/documents/"+segment(id), query, mediaType(f.Path), bytes.NewReader(body))
+	resp, err := u.c.send(ctx, http.MethodPut, "/v1/documents/"+segment(f.id), query, mediaType(f.path), bytes.NewReader(body))
 	if err != nil {
 		return r, err
 	}
@@ -235,36 +411,4 @@ func mediaType(file string) string {
 		return "text/markdown"
 	}
 	return "text/plain"
-}
-
-// ingestSync deletes the documents whose files are gone. Finding nothing at
-// all is taken for a mistake: a folder that is not mounted looks the same.
-func (p *program) ingestSync(u *upload) error {
-	if len(u.found) == 0 {
-		return errors.New("no file was found, so nothing is deleted; delete documents with `strata docs rm`")
-	}
-	rows, _, err := u.c.rows("/v1/documents", "documents", nil, paging{})
-	if err != nil {
-		return err
-	}
-	var have []string
-	for _, raw := range rows {
-		var d shownDocument
-		if err := json.Unmarshal(raw, &d); err != nil {
-			return fmt.Errorf("%s answers documents of another version; nothing was deleted", u.c.server)
-		}
-		have = append(have, d.ID)
-	}
-	for _, id := range ingest.Missing(have, u.found, u.in.prefix) {
-		_, err := u.c.do(http.MethodDelete, "/v1/documents/"+segment(id), nil, nil)
-		if failure, ok := errors.AsType[*refusedError](err); ok && failure.status == http.StatusNotFound {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", plain(id), err)
-		}
-		u.deleted++
-		fmt.Fprintf(p.stdout, "deleted    %s\n", plain(id))
-	}
-	return nil
 }

@@ -1,12 +1,14 @@
 package cli_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"strata/cli"
 	"strata/ingest"
 )
 
@@ -74,11 +76,17 @@ func TestIngestSync(t *testing.T) {
 	ok(t, url, []string{"docs", "ls"}, "other/x.md", "hand/book/b.md", "hand/book/locked/c.md")
 
 	// Nothing found is taken for a mistake.
-	if code, _, stderr := verb(t, url, "ingest", t.TempDir(), "--sync"); code != 1 || !strings.Contains(stderr, "nothing is deleted") {
+	if code, _, stderr := verb(t, url, "ingest", t.TempDir(), "--sync", "--prefix", "other"); code != 1 || !strings.Contains(stderr, "nothing is deleted") {
 		t.Errorf("an empty folder: %d %s", code, stderr)
 	}
 	ok(t, url, []string{"docs", "ls"}, "other/x.md", "hand/book/b.md")
-	ok(t, url, []string{"ingest", dir, "--sync"}, "deleted    hand/book/b.md", "deleted    other/x.md")
+	// More than half of what was there is deleted only when that is meant.
+	code, stdout, stderr := verb(t, url, "ingest", dir, "--sync")
+	if code != 1 || !strings.Contains(stdout, "2 stored") || strings.Contains(stdout, "deleted  ") || !strings.Contains(stderr, "3 of 3 documents") || !strings.Contains(stderr, "--force") {
+		t.Errorf("everything gone: %d %s%s", code, stdout, stderr)
+	}
+	ok(t, url, []string{"docs", "ls"}, "other/x.md", "hand/book/b.md")
+	ok(t, url, []string{"ingest", dir, "--sync", "--force"}, "deleted    hand/book/b.md", "deleted    other/x.md", "3 deleted")
 	ok(t, url, []string{"docs", "ls"}, "b.md", "locked/c.md")
 }
 
@@ -90,5 +98,47 @@ func TestIngestLarge(t *testing.T) {
 	store.Gate = func(context.Context, ingest.Source) error { return ingest.ErrEncoding }
 	if code, stdout, _ := verb(t, url, "ingest", dir); code != 1 || !strings.Contains(stdout, "encoding") {
 		t.Errorf("a job that fails: %d %s", code, stdout)
+	}
+}
+
+// Front matter names the id, also for sync; what it says wrongly is told, and
+// nothing is deleted while an id is not known.
+func TestIngestFrontMatter(t *testing.T) {
+	_, url := control(t)
+	dir := tree(t, map[string]string{"a.md": "---\nid: leave\n---\nThirty days.", "b.txt": "---\nid: hr/travel\n---\nTrains first.", "c.md": "Plain.", "d.md": "---\nid: leave\n---\nAgain."})
+	ok(t, url, []string{"ingest", dir, "--prefix", "book"}, "published  book/leave", "published  book/hr/travel", "published  book/c.md", "d.md: has the same id as "+filepath.Join(dir, "a.md"), "3 stored, 0 unchanged, 1 skipped")
+	ok(t, url, []string{"ingest", dir, "--prefix", "book", "--sync"}, "3 unchanged, 1 skipped, 0 deleted")
+	ok(t, url, []string{"ingest", filepath.Join(dir, "a.md"), "--id", "mine"}, "published  mine")
+	if err := os.WriteFile(filepath.Join(dir, "b.txt"), []byte("---\nid: [a]\n---\nTrains first."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := verb(t, url, "ingest", dir, "--prefix", "book", "--sync")
+	if code != 1 || !strings.Contains(stdout, "b.txt: front matter: line 2: id: takes one value") || !strings.Contains(stderr, "nothing is deleted: the front matter") || !strings.Contains(stdout, "0 deleted") {
+		t.Errorf("a wrong id: %d %s%s", code, stdout, stderr)
+	}
+	ok(t, url, []string{"docs", "ls"}, "book/hr/travel")
+}
+
+func TestIngestInput(t *testing.T) {
+	_, url := control(t)
+	input := func(text string, args ...string) (int, string, string) {
+		var out, errs bytes.Buffer
+		code := cli.Main(append([]string{"ingest", "-", "--server", url, "--token", "t"}, args...), strings.NewReader(text), &out, &errs)
+		return code, out.String(), errs.String()
+	}
+	if code, stdout, stderr := input("Thirty days.", "--id", "hr/leave", "--title", "Leave"); code != 0 || !strings.Contains(stdout, "published  hr/leave: version 1") {
+		t.Errorf("%d %s%s", code, stdout, stderr)
+	}
+	ok(t, url, []string{"docs", "show", "hr/leave"}, "title    Leave", "Thirty days.")
+	if code, stdout, _ := input("---\nid: travel\n---\nTrains first.", "--prefix", "hr"); code != 0 || !strings.Contains(stdout, "published  hr/travel") {
+		t.Errorf("an id of its own: %d %s", code, stdout)
+	}
+	for want, args := range map[string][]string{"give --id": nil, "alone": {"--id", "a", "--watch"}, "name the folder": {"--id", "a", "--sync"}, "add --sync": {"--id", "a", "--force"}, "add --watch": {"--id", "a", "--poll", "2s"}} {
+		if code, _, stderr := input("text", args...); code != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%v: %d %s", args, code, stderr)
+		}
+	}
+	if code, _, stderr := input("---\nid: [a]\n---\nx", "--id", "a"); code != 1 || !strings.Contains(stderr, "line 2: id") {
+		t.Errorf("wrong front matter: %d %s", code, stderr)
 	}
 }

@@ -40,12 +40,16 @@ func parse(ctx context.Context, src Source, count func(string) int) (stores.Draf
 	sum := sha256.Sum256(src.Body)
 	d.SHA256 = hex.EncodeToString(sum[:])
 	d.MediaType = "text/plain"
+	meta, text, err := cutFront(text)
+	if err != nil {
+		return d, err
+	}
+	if err := fill(&d, meta); err != nil {
+		return d, err
+	}
 	var blocks []block
 	if f == markdown {
 		d.MediaType = "text/markdown"
-		var meta front
-		meta, text = cutFront(text)
-		fill(&d, meta)
 		blocks = markdownBlocks(text)
 	} else {
 		blocks = plainBlocks(text)
@@ -57,17 +61,25 @@ func parse(ctx context.Context, src Source, count func(string) int) (stores.Draf
 	return d, err
 }
 
-// fill takes from front matter what the source does not say.
-func fill(d *stores.Draft, f front) {
+// fill takes from front matter what the source does not say. Whose document it
+// is the source says alone.
+func fill(d *stores.Draft, f Front) error {
 	if d.Title == "" {
-		d.Title = f.title
+		d.Title = f.Title
+	}
+	if len(d.Groups) == 0 {
+		d.Groups = f.Groups
 	}
 	if d.Effective.IsZero() {
-		d.Effective = f.effective
+		d.Effective = f.Effective
 	}
 	if d.Expires.IsZero() {
-		d.Expires = f.expires
+		d.Expires = f.Expires
 	}
+	if !d.Expires.IsZero() && !d.Effective.Before(d.Expires) {
+		return fmt.Errorf("%w: with what was given beside it, expires is not after effective", ErrFront)
+	}
+	return nil
 }
 
 // titleOf is the title given, else the first heading, else the id's last

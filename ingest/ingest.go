@@ -23,6 +23,7 @@ var (
 	ErrEncoding  = errors.New("ingest: the text's encoding is not understood")
 	ErrTooLarge  = errors.New("ingest: the document is too large")
 	ErrID        = errors.New("ingest: not a document id")
+	ErrFront     = errors.New("ingest: front matter") // the message names line, key and what is right
 
 	errBacklog = errors.New("ingest: index writes fail and wait to be repeated")
 )
@@ -96,11 +97,11 @@ func New(cfg Config) *Ingester {
 
 // Source is a document as it comes.
 type Source struct {
-	ID                 string // 1-512 bytes, unique in its tenant; its end tells the format where MediaType does not
-	Title              string // "" = from front matter, the first heading, or the id
-	MediaType          string // text/markdown, text/plain, or "" to go by the id
-	Body               []byte // at most MaxSize
-	Groups             []string
+	ID                 string    // 1-512 bytes, unique in its tenant; its end tells the format where MediaType does not
+	Title              string    // "" = from front matter, the first heading, or the id
+	MediaType          string    // text/markdown, text/plain, or "" to go by the id
+	Body               []byte    // at most MaxSize
+	Groups             []string  // who may read it; none = from front matter, else everybody
 	Effective, Expires time.Time // zero = from front matter, else at once and never
 }
 

@@ -235,7 +235,7 @@ func FuzzSplit(f *testing.F) {
 			return
 		}
 		checkPassages(t, d)
-		if md && strings.HasPrefix(strings.ReplaceAll(text, "\r", "\n"), "---\n") {
+		if strings.HasPrefix(strings.ReplaceAll(text, "\r", "\n"), "---\n") {
 			return // perhaps with front matter
 		}
 		var all strings.Builder

@@ -253,6 +253,8 @@ type Document struct {
 type Version struct {
 	Version   int       `json:"version"`
 	Status    string    `json:"status"` // current, scheduled, replaced, pending, expired
+	Title     string    `json:"title"`
+	Groups    []string  `json:"groups"` // who may read it; none = everybody
 	SHA256    string    `json:"sha256"`
 	Effective time.Time `json:"effective,omitzero"`
 	Expires   time.Time `json:"expires,omitzero"`

@@ -40,6 +40,7 @@ type document struct {
 	doc      stores.Document
 	versions []stores.Version // the newest first
 	passages []stores.Passage
+	former   map[int][]stores.Passage // by version, this one too
 }
 
 type memory struct {
@@ -137,6 +138,17 @@ func (s *Store) Document(_ context.Context, tenant, id string) (stores.Document,
 	return s.docs[i].doc, slices.Clone(s.docs[i].versions), slices.Clone(s.docs[i].passages), nil
 }
 
+// DocumentVersion implements admin.Documents.
+func (s *Store) DocumentVersion(_ context.Context, tenant, id string, version int) ([]stores.Passage, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.findDocument(tenant, id)
+	if i < 0 || s.docs[i].former[version] == nil {
+		return nil, stores.ErrNotFound
+	}
+	return slices.Clone(s.docs[i].former[version]), nil
+}
+
 // Put implements admin.Ingester: a passage for each paragraph.
 func (s *Store) Put(ctx context.Context, tenant string, source ingest.Source) (ingest.Result, error) {
 	if s.Gate != nil {
@@ -169,9 +181,13 @@ func (s *Store) Put(ctx context.Context, tenant string, source ingest.Source) (i
 	}
 	at := s.tick()
 	d.doc = stores.Document{ID: source.ID, Title: cmp.Or(source.Title, source.ID), Version: r.Version, Status: r.Status, Groups: source.Groups, Passages: len(passages), UpdatedAt: at}
-	d.versions = append([]stores.Version{{Version: r.Version, Status: "current", SHA256: sha, Effective: source.Effective, Expires: source.Expires,
+	d.versions = append([]stores.Version{{Version: r.Version, Status: "current", Title: cmp.Or(source.Title, source.ID), Groups: source.Groups, SHA256: sha, Effective: source.Effective, Expires: source.Expires,
 		Vectors: "none", Passages: len(passages), CreatedAt: at}}, d.versions...)
 	d.passages = passages
+	if d.former == nil {
+		d.former = map[int][]stores.Passage{}
+	}
+	d.former[r.Version] = passages
 	return r, nil
 }
 

@@ -334,26 +334,51 @@ func (l *Ledger) Document(ctx context.Context, tenant, id string) (stores.Docume
 	if err != nil {
 		return d, nil, nil, err
 	}
-	var passages []stores.Passage
-	err = each(r, `SELECT id, ordinal, heading, text, tokens FROM passages WHERE tenant = $1 AND document = $2 AND version = $3 ORDER BY ordinal`,
-		[]any{tenant, id, shown[0]}, func(scan func(...any) error) error {
-			p := stores.Passage{Document: id, Title: d.Title, Version: shown[0]}
+	passages, err := versionPassages(r, tenant, stores.Passage{Document: id, Title: d.Title, Version: shown[0]})
+	return d, versions, passages, err
+}
+
+// DocumentVersion returns the passages of one version, whatever its state, in
+// their order. One that is not kept is stores.ErrNotFound.
+func (l *Ledger) DocumentVersion(ctx context.Context, tenant, id string, version int) ([]stores.Passage, error) {
+	if err := (stores.Scope{Tenant: tenant}).CheckTenant(); err != nil {
+		return nil, err
+	}
+	r := l.reader(ctx)
+	of := stores.Passage{Document: id, Version: version}
+	found, err := one(r, `SELECT v.title FROM versions v JOIN documents d ON d.tenant = v.tenant AND d.id = v.document
+WHERE v.tenant = $1 AND v.document = $2 AND v.version = $3 AND d.deleted = 0`, []any{tenant, id, version}, &of.Title)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, stores.ErrNotFound
+	}
+	return versionPassages(r, tenant, of)
+}
+
+// versionPassages returns the passages of the version that of names.
+func versionPassages(s source, tenant string, of stores.Passage) (out []stores.Passage, err error) {
+	err = each(s, `SELECT id, ordinal, heading, text, tokens FROM passages WHERE tenant = $1 AND document = $2 AND version = $3 ORDER BY ordinal`,
+		[]any{tenant, of.Document, of.Version}, func(scan func(...any) error) error {
+			p := of
 			err := scan(&p.ID, &p.Ordinal, &p.Heading, &p.Text, &p.Tokens)
-			passages = append(passages, p)
+			out = append(out, p)
 			return err
 		})
-	return d, versions, passages, err
+	return out, err
 }
 
 // versionsOf tells the states as they are now, whatever the last job has
 // written: all published ones below the one in force are replaced.
 func versionsOf(s source, tenant, id string, inForce int, now int64) (out []stores.Version, err error) {
-	err = each(s, `SELECT version, state, sha256, effective, expires, passages, created_at FROM versions WHERE tenant = $1 AND document = $2 ORDER BY version DESC`,
+	err = each(s, `SELECT version, state, title, groups, sha256, effective, expires, passages, created_at FROM versions WHERE tenant = $1 AND document = $2 ORDER BY version DESC`,
 		[]any{tenant, id}, func(scan func(...any) error) error {
 			v := stores.Version{Vectors: "none"}
-			var state string
+			var state, groups string
 			var effective, expires, created int64
-			err := scan(&v.Version, &state, &v.SHA256, &effective, &expires, &v.Passages, &created)
+			err := scan(&v.Version, &state, &v.Title, &groups, &v.SHA256, &effective, &expires, &v.Passages, &created)
+			v.Groups = unpackList(groups)
 			v.Effective, v.Expires, v.CreatedAt = moment(effective), moment(expires), moment(created)
 			switch {
 			case state == statePending, state == stateReplaced:

@@ -143,6 +143,34 @@ func Documents(t *testing.T, open Opener) {
 		f.same("another title", f.put(changed).Version, 3)
 	})
 
+	t.Run("former versions", func(t *testing.T) {
+		f := start(t, open)
+		x := index{}
+		f.put(draft("contacts.md", "000000", 3, "ops"))
+		f.work(x)
+		f.put(draft("contacts.md", "114514", 2))
+		f.work(x)
+		_, versions, _, err := f.Document(f.Context(), "acme", "contacts.md")
+		f.must(err)
+		f.same("groups", [][]string{versions[0].Groups, versions[1].Groups}, [][]string{nil, {"ops"}})
+		f.same("title", versions[1].Title, "Title of contacts.md")
+		old, err := f.DocumentVersion(f.Context(), "acme", "contacts.md", 1)
+		f.must(err)
+		f.same("its passages", []any{len(old), old[2].Text, old[2].Ordinal, old[2].Version}, []any{3, "000000 2", 2, 1})
+		for _, of := range []struct {
+			tenant, id string
+			version    int
+		}{{"acme", "contacts.md", 3}, {"acme", "other.md", 1}, {"umbrella", "contacts.md", 1}} {
+			_, err := f.DocumentVersion(f.Context(), of.tenant, of.id, of.version)
+			f.same("one that is not there", errors.Is(err, stores.ErrNotFound), true)
+		}
+		f.must(f.DeleteDocument(f.Context(), "acme", "contacts.md"))
+		_, err = f.DocumentVersion(f.Context(), "acme", "contacts.md", 1)
+		f.same("deleted", errors.Is(err, stores.ErrNotFound), true)
+		_, err = f.DocumentVersion(f.Context(), "", "contacts.md", 1)
+		f.same("no tenant", errors.Is(err, stores.ErrScope), true)
+	})
+
 	t.Run("the later version wins, whoever is done first", func(t *testing.T) {
 		f := start(t, open)
 		x := index{}

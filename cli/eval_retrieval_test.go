@@ -1,0 +1,71 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// retrievalSet writes a set of three passages, two questions with an answer
+// and one without.
+func retrievalSet(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, dir, "corpus.jsonl", `{"_id":"leave","title":"Leave","text":"Annual leave is thirty days for everybody.","lang":"en"}
+{"_id":"travel","title":"Travel","heading":"Hotels","text":"Hotels are paid up to 140 euro a night.","lang":"en"}
+{"_id":"值班","title":"值班制度","text":"夜间值班电话是 8103，周末由安保部接听。","lang":"zh"}
+`)
+	write(t, dir, "queries.jsonl", `{"_id":"q1","text":"How many days of annual leave does everybody have?"}
+{"_id":"q2","text":"夜间值班电话是多少？"}
+{"_id":"q3","text":"Which colour has the moon?"}
+`)
+	write(t, dir, "qrels.jsonl", `{"query_id":"q1","doc_id":"leave","score":1}
+{"query_id":"q2","doc_id":"值班","score":1}
+{"query_id":"q2","doc_id":"travel","score":1}
+`)
+	return dir
+}
+
+// The figures that scripts rely on, and nothing is left behind.
+func TestEvalRetrieval(t *testing.T) {
+	set, temp := retrievalSet(t), t.TempDir()
+	code, stdout, stderr := run(t, t.TempDir(), []string{"TMPDIR=" + temp}, "eval", "retrieval", set, "--json")
+	var r map[string]any
+	if err := json.Unmarshal([]byte(stdout), &r); code != 0 || err != nil {
+		t.Fatalf("%d %v %s\n%s", code, err, stderr, stdout)
+	}
+	for key, want := range map[string]float64{"queries": 2, "passages": 3, "recall@5": 0.75, "recall@10": 0.75, "hit@5": 1, "mrr@10": 1, "ndcg@10": (1 + 1/(1+1/math.Log2(3))) / 2, "block_share": 1} {
+		if got, ok := r[key].(float64); !ok || math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s: %v, want %v", key, r[key], want)
+		}
+	}
+	for _, key := range []string{"p50_ms", "p95_ms", "block_tokens", "ingest_s"} {
+		if got, ok := r[key].(float64); !ok || got <= 0 {
+			t.Errorf("%s: %v", key, r[key])
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(temp, "strata-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	code, stdout, _ = run(t, t.TempDir(), nil, "eval", "retrieval", set)
+	if code != 0 || !strings.Contains(stdout, "RECALL@5") || !strings.Contains(stdout, "0.750") {
+		t.Errorf("as a table: %d\n%s", code, stdout)
+	}
+}
+
+func TestEvalRetrievalMistakes(t *testing.T) {
+	none := retrievalSet(t)
+	if err := os.WriteFile(filepath.Join(none, "qrels.jsonl"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	broken := retrievalSet(t)
+	write(t, broken, "queries.jsonl", `{"text":"x"}`)
+	for want, dir := range map[string]string{"corpus.jsonl": t.TempDir(), "nothing to score": none, "queries.jsonl, row 1": broken} {
+		if code, stdout, stderr := run(t, t.TempDir(), nil, "eval", "retrieval", dir); code != 2 || stdout != "" || !strings.Contains(stderr, want) {
+			t.Errorf("%s: %d %q %q", want, code, stdout, stderr)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"strata/stores"
+)
+
+// preflight tries the new versions before anybody is served them: in a Strata
+// of its own with a copy of the tenant's documents, without those that are
+// about to be deleted. It asks the questions there; one that fails is an
+// error, and nothing was published then. Memories are not copied.
+func (p *program) preflight(ctx context.Context, u *upload, drop []string) error {
+	l, err := p.load()
+	if err != nil {
+		return err
+	}
+	x, err := p.openScratch(&l.Config)
+	if err != nil {
+		return err
+	}
+	defer x.close()
+	t := target{server: x.control(), token: x.adminToken, tenant: u.c.tenant}
+	if t.tenant == "" {
+		t.tenant = l.Tenant
+	}
+	c, err := p.client(t)
+	if err != nil {
+		return err
+	}
+	without := map[string]bool{}
+	for _, id := range drop {
+		without[id] = true
+	}
+	for _, f := range u.files {
+		without[f.id] = true
+	}
+	if err := x.copyDocuments(ctx, u.c, t.tenant, without); err != nil {
+		return err
+	}
+	trial := *u
+	trial.c, trial.sums = c, map[string]string{}
+	quiet := *p
+	quiet.stdout, trial.progress = io.Discard, false
+	trial.failed = nil
+	if err := quiet.ingestFiles(ctx, &trial); err != nil {
+		return err
+	}
+	if err := x.settle(ctx); err != nil {
+		return err
+	}
+	_, failed, err := p.onRunning(c, asking{proxy: x.url()}).all(u.questions, p.stdout)
+	switch {
+	case err != nil:
+		return err
+	case failed > 0:
+		return fmt.Errorf("%d of %d questions failed, so nothing is published and nothing deleted", failed, len(u.questions))
+	}
+	return nil
+}
+
+// copyDocuments takes over the tenant's documents as they are in force, but
+// those of without.
+func (x *scratch) copyDocuments(ctx context.Context, from *client, tenant string, without map[string]bool) error {
+	rows, _, err := from.rows("/v1/documents", "documents", nil, paging{})
+	if err != nil {
+		return err
+	}
+	for _, raw := range rows {
+		var row shownDocument
+		if err := json.Unmarshal(raw, &row); err != nil {
+			return fmt.Errorf("%s answers documents of another version, which cannot be checked", from.server)
+		}
+		if without[row.ID] || row.Version == 0 { // nothing of it is served
+			continue
+		}
+		d, err := from.documentPassages(row.ID, 0)
+		if err != nil {
+			return err
+		}
+		if err := x.copyDocument(ctx, tenant, &d); err != nil {
+			return fmt.Errorf("%s: %w", plain(row.ID), err)
+		}
+	}
+	return x.settle(ctx)
+}
+
+func (x *scratch) copyDocument(ctx context.Context, tenant string, d *shownVersions) error {
+	draft := stores.Draft{ID: d.ID, Title: d.Title, MediaType: "text/plain", Groups: d.Groups}
+	for _, v := range d.Versions {
+		if v.Version == d.Version {
+			draft.SHA256, draft.Effective, draft.Expires = v.SHA256, v.Effective, v.Expires
+		}
+	}
+	for _, passage := range d.Passages {
+		draft.Passages = append(draft.Passages, stores.Passage{Heading: passage.Heading, Text: passage.Text, Tokens: passage.Tokens})
+	}
+	if len(draft.Passages) == 0 {
+		return errors.New("its passages are gone meanwhile; run this again")
+	}
+	return x.put(ctx, tenant, draft)
+}
