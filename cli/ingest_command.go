@@ -1,11 +1,11 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -30,10 +30,10 @@ func (p *program) ingestCommand() *cobra.Command {
 	var in ingesting
 	cmd := &cobra.Command{
 		Use: "ingest PATH…", Short: "Add files to what answers can draw on",
-		Long: `Add text files to what answers can draw on, and folders with everything below
-them. A file's id is its path below the folder, behind --prefix. A file that has
+		Long: `Add documents to what answers can draw on, and folders with everything below
+them: Markdown, text, HTML, CSV, PDF, docx, xlsx, pptx. A file's id is its path below the folder, behind --prefix. A file that has
 not changed changes nothing; one that has becomes a new version. The exit code
-is 1 when a file failed; what is not a text file is skipped and counted.`,
+is 1 when a file failed; what is of another kind is skipped and counted.`,
 		Example: `  strata ingest handbook/
   strata ingest handbook/ --prefix handbook --sync      # and delete what is gone from it
   strata ingest policy.md --id leave-policy --groups hr,managers --effective 2026-01-01`,
@@ -167,11 +167,11 @@ func (u *upload) idOf(f ingest.Found) string {
 // put sends one file and waits until it is published.
 func (u *upload) put(ctx context.Context, id string, f ingest.Found) (ingest.Result, error) {
 	var r ingest.Result
-	// Read first: a file that grows meanwhile would break the framing.
-	body, err := os.ReadFile(f.Path)
+	file, size, err := openUpload(f.Path)
 	if err != nil {
 		return r, &refusedError{0, "cannot be read"}
 	}
+	defer file.Close()
 	query := url.Values{}
 	for name, value := range map[string]string{"title": u.in.title, "groups": u.in.groups, "effective": u.in.effective, "expires": u.in.expires} {
 		if value != "" {
@@ -180,8 +180,11 @@ func (u *upload) put(ctx context.Context, id string, f ingest.Found) (ingest.Res
 	}
 	ctx, cancel := context.WithTimeout(ctx, uploadLimit)
 	defer cancel()
-	resp, err := u.c.send(ctx, http.MethodPut, "/v1/documents/"+segment(id), query, mediaType(f.Path), bytes.NewReader(body))
+	resp, err := u.c.send(ctx, http.MethodPut, "/v1/documents/"+segment(id), query, ingest.MediaType(f.Path), io.NewSectionReader(file, 0, size))
 	if err != nil {
+		if info, statErr := file.Stat(); statErr != nil || info.Size() < size {
+			err = &refusedError{0, "became shorter while it was sent; run it again"}
+		}
 		return r, err
 	}
 	defer resp.Body.Close()
@@ -192,6 +195,21 @@ func (u *upload) put(ctx context.Context, id string, f ingest.Found) (ingest.Res
 		return r, fmt.Errorf("%s broke off its answer; run it again", u.c.server)
 	}
 	return r, nil
+}
+
+// openUpload opens a file to send as many bytes of as it has now: one that
+// grows meanwhile is sent up to there, one that shrinks breaks off.
+func openUpload(path string) (*os.File, int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		_ = f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
 }
 
 const (
@@ -226,15 +244,6 @@ func (u *upload) await(ctx context.Context, accepted *http.Response) (ingest.Res
 		return job.Result, &refusedError{0, plain(job.Error.Message)}
 	}
 	return job.Result, nil
-}
-
-// mediaType is told by the ending; the server reads the encoding itself.
-func mediaType(file string) string {
-	switch strings.ToLower(path.Ext(file)) {
-	case ".md", ".markdown":
-		return "text/markdown"
-	}
-	return "text/plain"
 }
 
 // ingestSync deletes the documents whose files are gone. Finding nothing at

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -139,6 +140,13 @@ func (s *Store) Document(_ context.Context, tenant, id string) (stores.Document,
 
 // Put implements admin.Ingester: a passage for each paragraph.
 func (s *Store) Put(ctx context.Context, tenant string, source ingest.Source) (ingest.Result, error) {
+	if source.File != "" {
+		body, err := os.ReadFile(source.File)
+		if err != nil {
+			return ingest.Result{}, err
+		}
+		source.Body = body
+	}
 	if s.Gate != nil {
 		if err := s.Gate(ctx, source); err != nil {
 			return ingest.Result{}, err
