@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"admin":    {"ingest", "intent", "policy", "stores", "internal/hostcheck", "internal/ids", "internal/tokens"},
 	"assemble": {"intent", "policy", "stores", "internal/terms", "internal/tokens"},
 	"learn":    {"policy", "stores", "internal/ids", "internal/prefilter", "internal/terms"},
-	"ingest":   {"stores", "internal/tokens"},
+	"ingest":   {"stores", "ingest/extract", "internal/tokens"},
 	"llm":      {},
 	"policy":   {"chat", "intent", "stores", "internal/prefilter", "internal/terms"},
 	"intent":   {},
@@ -31,6 +31,7 @@ var mayImport = map[string][]string{
 
 	"ingest/compare":    {},
 	"ingest/watch":      {},
+	"ingest/extract":    {},
 	"learn/judge":       {"intent", "policy", "stores"},
 	"stores":            {},
 	"stores/cached":     {"stores"},
@@ -71,11 +72,14 @@ var doors = map[string][]string{
 	"github.com/agnivade/levenshtein":        {"cli"},
 	"github.com/andybalholm/brotli":          {"chat"},
 	"github.com/klauspost/compress":          {"chat"},
-	"golang.org/x/net":                       {"proxy"},
+	"golang.org/x/net":                       {"proxy", "ingest/extract"},
 	"github.com/pressly/goose":               {"stores/ledger", "stores/textindex"},
 	"github.com/tiktoken-go/tokenizer":       {"internal/tokens"},
 	"github.com/yuin/goldmark":               {"ingest"},
-	"golang.org/x/text":                      {"cli", "ingest", "internal/terms"},
+	"golang.org/x/text":                      {"cli", "ingest", "ingest/extract", "internal/terms"},
+	"github.com/JohannesKaufmann":            {"ingest/extract"},
+	"github.com/xuri/excelize":               {"ingest/extract"},
+	"github.com/ledongthuc/pdf":              {"ingest/extract"},
 }
 
 var vagueNames = []string{"utils", "util", "common", "helpers", "helper", "manager", "types", "service", "misc"}

@@ -45,6 +45,9 @@ type Config struct {
 	Learner   Learner
 	Events    Events
 
+	// TmpDir is where large uploads are kept while they are read; "" = the
+	// system's.
+	TmpDir string
 	// MaxDocument is the largest upload in bytes, 0 = ingest.MaxSize.
 	MaxDocument int64
 }

@@ -39,24 +39,43 @@ func invalid(what, why string) error {
 	return &problem{http.StatusBadRequest, "invalid_value", what + ": " + why}
 }
 
-// known are the errors of the parts behind the calls, and their answers.
-var known = []struct {
+type knownError struct {
 	err error
 	problem
-}{
+}
+
+// known are the errors of the parts behind the calls, and their answers.
+var known = []knownError{
 	{stores.ErrNotFound, problem{http.StatusNotFound, "not_found", "There is no such record of this tenant (and user)."}},
 	{stores.ErrAmbiguous, problem{http.StatusConflict, "ambiguous", "Several users have this id; name one with ?user=."}},
 	{stores.ErrConflict, problem{http.StatusConflict, "conflict", "The record was changed meanwhile, or an active one states the same; read again and retry."}},
 	{stores.ErrScope, problem{http.StatusBadRequest, "user_required", "Name the user with X-Strata-User or ?user=, and the tenant with X-Strata-Tenant."}},
 	{stores.ErrCursor, problem{http.StatusBadRequest, "invalid_value", "cursor: not one that a list has given out"}},
 	{stores.ErrClosed, problem{http.StatusServiceUnavailable, "store_unavailable", "The store is closed; Strata is stopping."}},
-	{ingest.ErrMediaType, problem{http.StatusUnsupportedMediaType, "unsupported_media_type", "Documents of this Content-Type cannot be read; send text/markdown or text/plain."}},
-	{ingest.ErrEmpty, problem{http.StatusBadRequest, "empty_document", "The document holds no text."}},
+	{ingest.ErrMediaType, problem{http.StatusUnsupportedMediaType, "unsupported_media_type", "This is not a document that can be read; send Markdown, text, HTML, CSV, PDF, docx, xlsx or pptx with its Content-Type."}},
+	{ingest.ErrEmpty, problem{http.StatusBadRequest, "empty_document", "The document holds no text; scanned pages have to go through text recognition first."}},
 	{ingest.ErrEncoding, problem{http.StatusBadRequest, "bad_encoding", "The document's text is not in a known encoding; send UTF-8."}},
 	{ingest.ErrTooLarge, problem{http.StatusRequestEntityTooLarge, "body_too_large", "The document is larger than this Strata takes."}},
+	{ingest.ErrDamaged, problem{http.StatusUnprocessableEntity, "damaged_document", "The document is damaged, or is not what its Content-Type or name says."}},
+	{ingest.ErrProtected, problem{http.StatusUnprocessableEntity, "protected_document", "The document is protected by a password, or in an Office format of before 2007; save it without, or as docx, xlsx or pptx."}},
+	{ingest.ErrLimit, problem{http.StatusUnprocessableEntity, "document_limit", "Reading the document takes more memory or time, or it unpacks to more, than is allowed; split it, or save it as text."}},
 	{ingest.ErrID, problem{http.StatusBadRequest, "invalid_value", "id: 1 to 512 bytes of UTF-8 without control characters"}},
 	{context.DeadlineExceeded, problem{http.StatusServiceUnavailable, "timeout", "The store did not answer in time; try again."}},
 	{context.Canceled, problem{http.StatusServiceUnavailable, "cancelled", "The call was given up."}},
+}
+
+// maxDetail is the longest detail in bytes that an answer repeats.
+const maxDetail = 200
+
+// with is the problem with what err says beyond the known error, where that
+// helps: which limit a document broke, where it is damaged.
+func (k knownError) with(err error) *problem {
+	detail, more := strings.CutPrefix(err.Error(), k.err.Error()+": ")
+	if p := k.problem; more && p.status == http.StatusUnprocessableEntity && len(detail) <= maxDetail {
+		p.message += " (" + detail + ")"
+		return &p
+	}
+	return &k.problem
 }
 
 // asProblem finds what to answer; known is false for an error of ours.
@@ -66,7 +85,7 @@ func asProblem(err error) (p *problem, ours bool) {
 	}
 	for i := range known {
 		if errors.Is(err, known[i].err) {
-			return &known[i].problem, false
+			return known[i].with(err), false
 		}
 	}
 	if errors.Is(err, ingest.ErrFront) { // says more than one sentence for all could

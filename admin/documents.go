@@ -1,11 +1,13 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -121,7 +123,7 @@ func (c *calls) putDocument(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	large := len(source.Body) > maxInline
+	large := source.File != ""
 	parent := r.Context()
 	if large {
 		parent = context.Background()
@@ -130,9 +132,11 @@ func (c *calls) putDocument(w http.ResponseWriter, r *request) error {
 		return c.ingest(ctx, r.tenant, source, large)
 	})
 	if err != nil {
+		removeUpload(source)
 		return err
 	}
 	if large {
+		go func() { <-j.done; removeUpload(source) }()
 		w.Header().Set("Location", "/v1/jobs/"+j.id)
 		answer(w, http.StatusAccepted, jobAnswer{Job: j.id, ID: source.ID, Status: jobPending})
 		return nil
@@ -180,7 +184,7 @@ func (c *calls) readSource(w http.ResponseWriter, r *request) (ingest.Source, er
 		return source, invalid("expires", "not after effective")
 	}
 	source.Groups = splitGroups(r.query["groups"])
-	source.Body, err = c.readUpload(w, r)
+	err = c.readUpload(w, r, &source)
 	return source, err
 }
 
@@ -195,25 +199,54 @@ func splitGroups(text string) []string {
 	return groups
 }
 
-// readUpload reads the body. A large one over a slow line takes longer than
-// the listener gives other calls.
-func (c *calls) readUpload(w http.ResponseWriter, r *request) ([]byte, error) {
+// readUpload reads the body: into memory, or a file if it is large. A large
+// one over a slow line takes longer than the listener gives other calls.
+func (c *calls) readUpload(w http.ResponseWriter, r *request, source *ingest.Source) error {
 	// Not every writer has deadlines; those that have none need none.
 	deadlines := http.NewResponseController(w)
 	_ = deadlines.SetReadDeadline(time.Now().Add(10 * time.Minute))
 	_ = deadlines.SetWriteDeadline(time.Now().Add(20 * time.Minute))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, c.cfg.MaxDocument))
+	body := http.MaxBytesReader(w, r.Body, c.cfg.MaxDocument)
+	start, err := io.ReadAll(io.LimitReader(body, maxInline+1))
+	if source.Body = start; err == nil && len(start) > maxInline {
+		source.Body = nil
+		source.File, err = c.keepUpload(io.MultiReader(bytes.NewReader(start), body))
+	}
 	var large *http.MaxBytesError
+	var file *os.PathError
 	switch {
 	case errors.As(err, &large):
-		return nil, &problem{http.StatusRequestEntityTooLarge, "body_too_large", "The document is larger than this Strata takes."}
+		return &problem{http.StatusRequestEntityTooLarge, "body_too_large", "The document is larger than this Strata takes."}
+	case errors.As(err, &file):
+		return fmt.Errorf("an upload cannot be kept: %w", err)
 	case err != nil:
-		return nil, &problem{http.StatusBadRequest, "bad_request_body", "The body is cut off or wrongly framed."}
+		return &problem{http.StatusBadRequest, "bad_request_body", "The body is cut off or wrongly framed."}
 	}
 	// Whether the client is still there is read from the connection, so that
 	// the deadline would end the ingest.
 	_ = deadlines.SetReadDeadline(time.Time{})
-	return body, nil
+	return nil
+}
+
+// keepUpload writes an upload to a file, of which nothing is left after an
+// error.
+func (c *calls) keepUpload(body io.Reader) (name string, err error) {
+	f, err := os.CreateTemp(c.cfg.TmpDir, "upload-")
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(f, body)
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(f.Name())
+		return "", err
+	}
+	return f.Name(), nil
+}
+
+func removeUpload(source ingest.Source) {
+	if source.File != "" {
+		_ = os.Remove(source.File)
+	}
 }
 
 func (c *calls) getJob(w http.ResponseWriter, r *request) error {

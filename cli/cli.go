@@ -49,6 +49,9 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
+	if code, ok := errors.AsType[exitCode](err); ok {
+		return int(code)
+	}
 	fmt.Fprintln(stderr, "strata:", err)
 	var usage usageError
 	if errors.As(err, &usage) || !started {
@@ -78,7 +81,7 @@ and change one thing in your app, its OpenAI base URL.`,
 	root.PersistentFlags().StringVar(&p.config, "config", "", "configuration file (default: ./strata.yaml, then the user's, then /etc/strata/strata.yaml)")
 	root.AddCommand(p.demoCommand(), p.serveCommand())
 	root.AddCommand(p.controlCommands()...)
-	root.AddCommand(p.evalCommand(), p.configCommand(), p.versionCommand(), p.healthcheckCommand())
+	root.AddCommand(p.evalCommand(), p.configCommand(), p.versionCommand(), p.healthcheckCommand(), p.readDocumentCommand())
 	return root
 }
 

@@ -137,6 +137,10 @@ func (c *client) send(ctx context.Context, method, path string, query url.Values
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--server: %s is not a usable address", c.server)}
 	}
+	if file, ok := body.(*io.SectionReader); ok {
+		req.ContentLength = file.Size()
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(io.NewSectionReader(file, 0, file.Size())), nil }
+	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	for name, value := range map[string]string{"Content-Type": kind, "X-Strata-Tenant": c.tenant, "X-Strata-User": c.user} {
 		if value != "" {

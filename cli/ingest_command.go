@@ -36,13 +36,14 @@ func (p *program) ingestCommand() *cobra.Command {
 	var in ingesting
 	cmd := &cobra.Command{
 		Use: "ingest PATH…", Short: "Add files to what answers can draw on",
-		Long: `Add text files to what answers can draw on, and folders with everything below
-them; - is standard input, with --id. A file's id is its path below the folder,
+		Long: `Add documents to what answers can draw on, and folders with everything below
+them: Markdown, text, HTML, CSV, PDF, docx, xlsx, pptx; - is standard input,
+with --id. A file's id is its path below the folder,
 or the id in its front matter, behind --prefix. A file that has not changed
 changes nothing; one that has becomes a new version. The exit code is 1 when a
-file failed; what is not a text file is skipped and counted.
+file failed; what is of another kind is skipped and counted.
 
-A file may begin with front matter (YAML between two lines of ---): id, title,
+A text may begin with front matter (YAML between two lines of ---): id, title,
 groups, effective, expires. Flags win over it.
 
 --check asks the questions of a file (see strata check) of a temporary copy
@@ -339,15 +340,25 @@ func (u *upload) idOf(f ingest.Found) string {
 // put sends one file and waits until it is published.
 func (u *upload) put(ctx context.Context, f incoming) (ingest.Result, error) {
 	var r ingest.Result
-	body := f.body
-	if body == nil {
-		// Read first: a file that grows meanwhile would break the framing.
-		var err error
-		if body, err = os.ReadFile(f.path); err != nil {
+	var body io.ReaderAt = bytes.NewReader(f.body)
+	size, shrank := int64(len(f.body)), func() bool { return false }
+	if f.body == nil {
+		file, now, err := openUpload(f.path)
+		if err != nil {
 			return r, &refusedError{0, "cannot be read"}
 		}
+		defer file.Close()
+		body, size = file, now
+		shrank = func() bool {
+			info, err := file.Stat()
+			return err != nil || info.Size() < now
+		}
 	}
-	u.sum = fmt.Sprintf("%x", sha256.Sum256(body))
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(body, 0, size)); err != nil {
+		return r, &refusedError{0, "cannot be read"}
+	}
+	u.sum = fmt.Sprintf("%x", sum.Sum(nil))
 	query := url.Values{}
 	for name, value := range map[string]string{"title": u.in.title, "groups": u.in.groups, "effective": u.in.effective, "expires": u.in.expires} {
 		if value != "" {
@@ -356,8 +367,11 @@ func (u *upload) put(ctx context.Context, f incoming) (ingest.Result, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, uploadLimit)
 	defer cancel()
-	resp, err := u.c.send(ctx, http.MethodPut, "/v1/documents/"+segment(f.id), query, mediaType(f.path), bytes.NewReader(body))
+	resp, err := u.c.send(ctx, http.MethodPut, "/v1/documents/"+segment(f.id), query, ingest.MediaType(f.path), io.NewSectionReader(body, 0, size))
 	if err != nil {
+		if shrank() {
+			err = &refusedError{0, "became shorter while it was sent; run it again"}
+		}
 		return r, err
 	}
 	defer resp.Body.Close()
@@ -368,6 +382,21 @@ func (u *upload) put(ctx context.Context, f incoming) (ingest.Result, error) {
 		return r, fmt.Errorf("%s broke off its answer; run it again", u.c.server)
 	}
 	return r, nil
+}
+
+// openUpload opens a file to send as many bytes of as it has now: one that
+// grows meanwhile is sent up to there, one that shrinks breaks off.
+func openUpload(path string) (*os.File, int64, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		_ = f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
 }
 
 const (
@@ -402,13 +431,4 @@ func (u *upload) await(ctx context.Context, accepted *http.Response) (ingest.Res
 		return job.Result, &refusedError{0, plain(job.Error.Message)}
 	}
 	return job.Result, nil
-}
-
-// mediaType is told by the ending; the server reads the encoding itself.
-func mediaType(file string) string {
-	switch strings.ToLower(path.Ext(file)) {
-	case ".md", ".markdown":
-		return "text/markdown"
-	}
-	return "text/plain"
 }

@@ -282,6 +282,7 @@ func (s *server) serveAdmin() {
 		cfg.Documents, cfg.Memories, cfg.Sessions, cfg.Receipts, cfg.Users = b.ledger, b.ledger, b.ledger, b.ledger, b.ledger
 		cfg.Intents = b.ledger
 		cfg.Ingester, cfg.Jobs, cfg.Learner = b.ingester, b.jobs, b.learner
+		cfg.TmpDir = b.tmp
 	}
 	all := admin.New(cfg)
 	s.controlPlane.Store(&all)

@@ -36,6 +36,7 @@ type backends struct {
 	judge    *judging // nil = off
 	ingester *ingest.Ingester
 	jobs     *admin.Jobs
+	tmp      string // folder for documents on their way, "" = the system's
 
 	stop  context.CancelFunc
 	works sync.WaitGroup
@@ -72,7 +73,8 @@ func (s *server) openBackends(opening context.Context) (_ *backends, err error) 
 	if err != nil {
 		return nil, err
 	}
-	b.ingester = ingest.New(ingest.Config{Ledger: b.ledger, Index: b.index, Logger: s.log, Count: tokens.Count})
+	b.tmp = s.freshTmp()
+	b.ingester = ingest.New(ingest.Config{Ledger: b.ledger, Index: b.index, Logger: s.log, Count: tokens.Count, TmpDir: b.tmp})
 	b.learner = learn.New(learn.Config{Ledger: b.ledger, Logger: s.log, Count: tokens.Count, Zone: s.zone(), Learned: s.publishLearned})
 	b.recorder = &recorder{Ledger: b.ledger}
 	b.jobs = admin.NewJobs()
@@ -87,6 +89,21 @@ func (s *server) openBackends(opening context.Context) (_ *backends, err error) 
 		b.run(func() { b.rebuild(ctx, s) })
 	}
 	return b, nil
+}
+
+// tmpDir is where documents are on their way. It is in the data folder since a
+// container may have no other one that can be written.
+func (s *server) tmpDir() string { return filepath.Join(s.cfg.DataDir, "incoming") }
+
+// freshTmp makes tmpDir and takes out what a crash has left there. Where that
+// fails, the system's own folder is all there is to try.
+func (s *server) freshTmp() string {
+	dir := s.tmpDir()
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
+		s.log.Warn("documents on their way are put into the system's temporary folder", "error", err)
+		return ""
+	}
+	return dir
 }
 
 // openIndex opens the index. A damaged one is put aside and made anew: the

@@ -1,208 +1,305 @@
 package ingest
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
-	"mime"
-	"path"
+	"io"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/simplifiedchinese"
+	"golang.org/x/text/transform"
 )
-
-// format is how a text is read.
-type format uint8
-
-const (
-	plainText format = iota
-	markdown
-)
-
-// formatOf chooses by media type and, where that says nothing, by the end of
-// the id. A Markdown name wins over text/plain, which browsers and operating
-// systems send for it. charset is what the media type names, "" if nothing.
-func formatOf(mediaType, id string) (f format, charset string, err error) {
-	name, params, perr := mime.ParseMediaType(mediaType)
-	if perr != nil {
-		name, _, _ = strings.Cut(strings.ToLower(mediaType), ";")
-		name = strings.TrimSpace(name)
-	}
-	byName := plainText
-	switch strings.ToLower(path.Ext(id)) {
-	case ".md", ".markdown":
-		byName = markdown
-	}
-	switch name {
-	case "text/markdown", "text/x-markdown":
-		return markdown, params["charset"], nil
-	case "text/plain", "", "application/octet-stream", "application/x-www-form-urlencoded":
-		return byName, params["charset"], nil
-	}
-	return 0, "", fmt.Errorf("%w: %s is not read; send text/markdown or text/plain", ErrMediaType, name)
-}
 
 // magics begin files that are no text even where they hold no zero byte.
 var magics = []string{"%PDF-", "PK\x03\x04", "\x89PNG", "GIF8", "\xFF\xD8\xFF", "\x1F\x8B", "\x7FELF", "{\\rtf", "\xD0\xCF\x11\xE0"}
 
-// decode returns body as UTF-8 with LF line ends.
-func decode(body []byte, charset string) (string, error) {
-	text, err := toUTF8(body, charset)
+// decoded returns the text of body in UTF-8 with LF line ends. It reads body
+// twice, a piece at a time: first to find out how it is encoded. An error of
+// the encoding that shows late is one of the reader.
+func decoded(body io.ReaderAt, size int64, charset string) (io.Reader, error) {
+	start := make([]byte, 3)
+	n, err := body.ReadAt(start, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	from := func(at int64) io.Reader { return io.NewSectionReader(body, at, size-at) }
+	switch start = start[:n]; {
+	case bytes.HasPrefix(start, []byte("\xFF\xFE")):
+		return newLines(&utf16Reader{r: bufio.NewReader(from(2)), order: binary.LittleEndian, at: 2}), nil
+	case bytes.HasPrefix(start, []byte("\xFE\xFF")):
+		return newLines(&utf16Reader{r: bufio.NewReader(from(2)), order: binary.BigEndian, at: 2}), nil
+	}
+	skip := int64(0)
+	if bytes.HasPrefix(start, []byte("\xEF\xBB\xBF")) {
+		skip, charset = 3, ""
+	}
+	s := sniffer{invalid: -1}
+	if err := s.read(from(skip)); err != nil {
+		return nil, err
+	}
+	r, err := s.reader(from(skip), charset)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	if strings.IndexByte(text, '\r') >= 0 {
-		text = strings.ReplaceAll(text, "\r\n", "\n")
-		text = strings.ReplaceAll(text, "\r", "\n")
-	}
-	if strings.TrimSpace(text) == "" {
-		return "", ErrEmpty
-	}
-	return text, nil
+	return newLines(r), nil
 }
 
-func toUTF8(body []byte, charset string) (string, error) {
-	switch {
-	case bytes.HasPrefix(body, []byte("\xEF\xBB\xBF")):
-		body, charset = body[3:], ""
-	case bytes.HasPrefix(body, []byte("\xFF\xFE")):
-		return fromUTF16(body, binary.LittleEndian)
-	case bytes.HasPrefix(body, []byte("\xFE\xFF")):
-		return fromUTF16(body, binary.BigEndian)
-	}
-	if err := refuseBinary(body); err != nil {
-		return "", err
-	}
-	if utf8.Valid(body) {
-		return string(body), nil
-	}
-	at := invalidAt(body)
-	if charset != "" && !strings.EqualFold(charset, "utf-8") {
-		enc, err := htmlindex.Get(charset)
+// refuseBinary tells text from what only has a text's name, by its start.
+func refuseBinary(start []byte) error {
+	s := sniffer{invalid: -1}
+	s.add(start, false)
+	return s.binary()
+}
+
+// sniffer finds out what a text may be encoded in, from any number of pieces.
+type sniffer struct {
+	size    int64
+	start   []byte // the first bytes
+	zero    int64  // 1 + where the first zero byte is
+	control int64  // control characters that text has none of
+	carry   []byte // the start of a character that goes on in the next piece
+	invalid int64  // where UTF-8 breaks first, -1 nowhere
+	high    int64  // bytes above ASCII
+	inside  int64  // of these in UTF-8 characters of three bytes and more
+	skip    int    // bytes of a GB18030 pair that are still to come
+	lead    byte   // of that pair
+	pairs   int64
+	common  int64 // pairs of punctuation and common characters
+}
+
+// read takes all of r in.
+func (s *sniffer) read(r io.Reader) error {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := r.Read(buf)
+		s.add(buf[:n], false)
+		if errors.Is(err, io.EOF) {
+			s.add(nil, true)
+			return nil
+		}
 		if err != nil {
-			return "", fmt.Errorf("%w: the charset %q is not known", ErrEncoding, charset)
+			return err
 		}
-		if text, ok := decodeWith(enc, body); ok {
-			return text, nil
-		}
-		return "", fmt.Errorf("%w: the text is not %s", ErrEncoding, charset)
 	}
-	if text, ok := decodeWith(simplifiedchinese.GB18030, body); ok && looksChinese(body) && !brokenUTF8(body) {
-		return text, nil
-	}
-	return "", fmt.Errorf("%w: byte %d is neither UTF-8 nor GB18030; save the file as UTF-8", ErrEncoding, at)
 }
 
-// refuseBinary tells text from what only has a text's name.
-func refuseBinary(body []byte) error {
+func (s *sniffer) add(p []byte, last bool) {
+	if len(s.start) < 8 {
+		s.start = append(s.start, p[:min(len(p), 8-len(s.start))]...)
+	}
+	for i, c := range p {
+		if c == 0 && s.zero == 0 {
+			s.zero = s.size + int64(i) + 1
+		}
+		if c < 0x20 && (c < '\t' || c > '\r') && c != 0x1B {
+			s.control++
+		}
+		if c >= 0x80 || s.skip > 0 {
+			s.pair(c)
+		}
+	}
+	s.utf8(p, last)
+	s.size += int64(len(p))
+}
+
+// utf8 looks for what is no UTF-8.
+func (s *sniffer) utf8(p []byte, last bool) {
+	at := s.size - int64(len(s.carry))
+	if len(s.carry) > 0 {
+		p = append(s.carry, p...)
+		s.carry = nil
+	}
+	for i := 0; i < len(p); {
+		if p[i] < 0x80 {
+			i++
+			continue
+		}
+		if !last && !utf8.FullRune(p[i:]) {
+			s.carry = append([]byte(nil), p[i:]...)
+			return
+		}
+		r, n := utf8.DecodeRune(p[i:])
+		if r == utf8.RuneError && n == 1 && s.invalid < 0 {
+			s.invalid = at + int64(i)
+		}
+		s.high += int64(n)
+		if n >= 3 {
+			s.inside += int64(n)
+		}
+		i += n
+	}
+}
+
+// pair takes the next byte of a GB18030 character above ASCII.
+func (s *sniffer) pair(c byte) {
+	switch s.skip {
+	case 0:
+		s.lead, s.skip = c, 1
+		return
+	case 1:
+		s.skip = 0
+		if s.pairs++; c >= 0x30 && c <= 0x39 { // of four bytes
+			s.skip = 3
+		} else if c >= 0xA1 && (s.lead >= 0xA1 && s.lead <= 0xA3 || s.lead >= 0xB0 && s.lead <= 0xD7) {
+			s.common++
+		}
+		return
+	}
+	if s.skip--; s.skip == 1 {
+		s.skip = 0
+	}
+}
+
+func (s *sniffer) binary() error {
 	for _, m := range magics {
-		if bytes.HasPrefix(body, []byte(m)) {
+		if bytes.HasPrefix(s.start, []byte(m)) {
 			return fmt.Errorf("%w: the content is binary", ErrMediaType)
 		}
 	}
-	if i := bytes.IndexByte(body, 0); i >= 0 {
-		return fmt.Errorf("%w: the content is binary (zero byte at %d)", ErrMediaType, i)
+	if s.zero > 0 {
+		return fmt.Errorf("%w: the content is binary (zero byte at %d)", ErrMediaType, s.zero-1)
 	}
-	control := 0
-	for _, c := range body {
-		if c < 0x20 && (c < '\t' || c > '\r') && c != 0x1B {
-			control++
-		}
-	}
-	if control > 8 && control > len(body)/200 {
+	if s.control > 8 && s.control > s.size/200 {
 		return fmt.Errorf("%w: the content is binary", ErrMediaType)
 	}
 	return nil
-}
-
-func invalidAt(body []byte) int {
-	for i := 0; i < len(body); {
-		r, n := utf8.DecodeRune(body[i:])
-		if r == utf8.RuneError && n == 1 {
-			return i
-		}
-		i += n
-	}
-	return len(body)
-}
-
-// decodeWith fails where a byte means nothing in enc.
-func decodeWith(enc encoding.Encoding, body []byte) (string, bool) {
-	out, err := enc.NewDecoder().Bytes(body)
-	if err != nil || bytes.ContainsRune(out, utf8.RuneError) {
-		return "", false
-	}
-	return string(out), true
-}
-
-// brokenUTF8 tells UTF-8 with some bytes lost from GB18030, in which longer
-// UTF-8 sequences come up only by chance.
-func brokenUTF8(body []byte) bool {
-	high, inside := 0, 0
-	for i := 0; i < len(body); {
-		_, n := utf8.DecodeRune(body[i:])
-		if body[i] >= 0x80 {
-			high += n
-		}
-		if n >= 3 {
-			inside += n
-		}
-		i += n
-	}
-	return 2*inside > high
 }
 
 // looksChinese tells GB18030 from a European code page, whose accented
 // letters can be read as rare Chinese characters: at least half of the pairs
 // must be punctuation (rows A1-A3) or of the 3,755 common characters (rows
 // B0-D7).
-func looksChinese(body []byte) bool {
-	pairs, common := 0, 0
-	for i := 0; i+1 < len(body); {
-		lead, trail := body[i], body[i+1]
-		if lead < 0x80 {
-			i++
-			continue
-		}
-		pairs++
-		if trail >= 0x30 && trail <= 0x39 { // of four bytes
-			i += 4
-			continue
-		}
-		if trail >= 0xA1 && (lead >= 0xA1 && lead <= 0xA3 || lead >= 0xB0 && lead <= 0xD7) {
-			common++
-		}
-		i += 2
+func (s *sniffer) looksChinese() bool { return s.common > 0 && 2*s.common >= s.pairs }
+
+// brokenUTF8 tells UTF-8 with some bytes lost from GB18030, in which longer
+// UTF-8 sequences come up only by chance.
+func (s *sniffer) brokenUTF8() bool { return 2*s.inside > s.high }
+
+// reader returns r, the bytes that were sniffed, as UTF-8.
+func (s *sniffer) reader(r io.Reader, charset string) (io.Reader, error) {
+	if err := s.binary(); err != nil {
+		return nil, err
 	}
-	return common > 0 && 2*common >= pairs
+	if s.invalid < 0 {
+		return r, nil
+	}
+	if charset != "" && !strings.EqualFold(charset, "utf-8") {
+		enc, err := htmlindex.Get(charset)
+		if err != nil {
+			return nil, fmt.Errorf("%w: the charset %q is not known", ErrEncoding, charset)
+		}
+		return &strict{r: transform.NewReader(r, enc.NewDecoder()), err: fmt.Errorf("%w: the text is not %s", ErrEncoding, charset)}, nil
+	}
+	err := fmt.Errorf("%w: byte %d is neither UTF-8 nor GB18030; save the file as UTF-8", ErrEncoding, s.invalid)
+	if !s.looksChinese() || s.brokenUTF8() {
+		return nil, err
+	}
+	return &strict{r: transform.NewReader(r, simplifiedchinese.GB18030.NewDecoder()), err: err}, nil
 }
 
-// fromUTF16 decodes body, which begins with its byte order mark.
-func fromUTF16(body []byte, order binary.ByteOrder) (string, error) {
-	if len(body)%2 != 0 {
-		return "", fmt.Errorf("%w: UTF-16 ends in half a character at byte %d", ErrEncoding, len(body)-1)
+// strict is a reader of decoded text that fails where bytes meant nothing.
+type strict struct {
+	r    io.Reader
+	err  error
+	tail []byte // up to two bytes before, which the sign for that may begin with
+}
+
+func (s *strict) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	seen := append(s.tail, p[:n]...)
+	if bytes.Contains(seen, []byte("\uFFFD")) {
+		return 0, s.err
 	}
-	out := make([]byte, 0, len(body))
-	for i := 2; i < len(body); i += 2 {
-		r := rune(order.Uint16(body[i:]))
-		if utf16.IsSurrogate(r) {
-			pair := utf8.RuneError
-			if i+3 < len(body) {
-				pair = utf16.DecodeRune(r, rune(order.Uint16(body[i+2:])))
-			}
-			if pair == utf8.RuneError {
-				return "", fmt.Errorf("%w: half a UTF-16 pair at byte %d", ErrEncoding, i)
-			}
-			r, i = pair, i+2
-		}
-		if r == 0 {
-			return "", fmt.Errorf("%w: the content is binary (zero character at byte %d)", ErrMediaType, i)
-		}
-		out = utf8.AppendRune(out, r)
+	s.tail = append(s.tail[:0], seen[max(0, len(seen)-2):]...)
+	return n, err
+}
+
+// lines is a reader that makes every line end with LF.
+type lines struct {
+	r  io.Reader
+	cr bool // the last byte was CR
+}
+
+func newLines(r io.Reader) io.Reader { return &lines{r: r} }
+
+func (l *lines) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	if !l.cr && bytes.IndexByte(p[:n], '\r') < 0 {
+		return n, err
 	}
-	return string(out), nil
+	out := 0
+	for _, c := range p[:n] {
+		if c == '\n' && l.cr {
+			l.cr = false
+			continue
+		}
+		if l.cr = c == '\r'; l.cr {
+			c = '\n'
+		}
+		p[out] = c
+		out++
+	}
+	return out, err
+}
+
+// utf16Reader decodes UTF-16.
+type utf16Reader struct {
+	r     *bufio.Reader
+	order binary.ByteOrder
+	at    int64 // of the next byte, from the start of the file
+	held  []byte
+}
+
+func (u *utf16Reader) Read(p []byte) (int, error) {
+	for len(u.held) < len(p) {
+		r, err := u.next()
+		if err != nil {
+			if len(u.held) > 0 && errors.Is(err, io.EOF) {
+				break
+			}
+			return 0, err
+		}
+		u.held = utf8.AppendRune(u.held, r)
+	}
+	n := copy(p, u.held)
+	u.held = append(u.held[:0], u.held[n:]...)
+	return n, nil
+}
+
+func (u *utf16Reader) next() (rune, error) {
+	at := u.at
+	r, err := u.unit()
+	if err != nil {
+		return 0, err
+	}
+	if r == 0 {
+		return 0, fmt.Errorf("%w: the content is binary (zero character at byte %d)", ErrMediaType, at)
+	}
+	if !utf16.IsSurrogate(r) {
+		return r, nil
+	}
+	low, err := u.unit()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
+		return 0, fmt.Errorf("%w: half a UTF-16 pair at byte %d", ErrEncoding, at)
+	}
+	return r, nil
+}
+
+func (u *utf16Reader) unit() (rune, error) {
+	var two [2]byte
+	n, err := io.ReadFull(u.r, two[:])
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return 0, fmt.Errorf("%w: UTF-16 ends in half a character at byte %d", ErrEncoding, u.at)
+	}
+	u.at += int64(n)
+	return rune(u.order.Uint16(two[:])), err
 }

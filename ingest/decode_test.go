@@ -1,6 +1,7 @@
 package ingest_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -31,6 +32,7 @@ func TestEncodings(t *testing.T) {
 	big5, _ := traditionalchinese.Big5.NewEncoder().String("台北市公寓營造業。")
 	latin, _ := charmap.Windows1252.NewEncoder().String("Größe und Öffnungszeiten: täglich, naïve café, año.")
 	for name, c := range map[string]struct {
+		id                    string // "" = "a"
 		body, mediaType, want string
 		err                   error
 		says                  string
@@ -51,16 +53,17 @@ func TestEncodings(t *testing.T) {
 		"unknown charset":    {body: "\xe9t\xe9", mediaType: "text/plain; charset=klingon", err: ingest.ErrEncoding, says: "klingon"},
 		"not as named":       {body: "\xff\xff\xff", mediaType: "text/plain; charset=gbk", err: ingest.ErrEncoding},
 		"zero byte":          {body: "abc\x00def", err: ingest.ErrMediaType, says: "zero byte at 3"},
-		"pdf":                {body: "%PDF-1.7 text", err: ingest.ErrMediaType},
+		"pdf, called text":   {id: "a.txt", body: "%PDF-1.7 text", err: ingest.ErrMediaType},
+		"pdf, cut off":       {body: "%PDF-1.7 text", err: ingest.ErrDamaged},
 		"zip":                {body: "PK\x03\x04text", err: ingest.ErrMediaType},
 		"control characters": {body: strings.Repeat("\x01\x02a", 20), err: ingest.ErrMediaType},
-		"media type":         {body: "x", mediaType: "application/pdf", err: ingest.ErrMediaType, says: "text/markdown"},
+		"media type":         {body: "x", mediaType: "image/png", err: ingest.ErrMediaType, says: "text/markdown"},
 		"empty":              {body: "", err: ingest.ErrEmpty},
 		"blank":              {body: "\ufeff \n\t\n", err: ingest.ErrEmpty},
-		"too large":          {body: strings.Repeat("x", ingest.MaxSize+1), err: ingest.ErrTooLarge, says: "64 MB"},
+		"too large":          {body: strings.Repeat("x", ingest.MaxSize+1), err: ingest.ErrTooLarge, says: "256 MB"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, err := ingest.Parse(context.Background(), ingest.Source{ID: "a", MediaType: c.mediaType, Body: []byte(c.body)}, tokens.Count)
+			d, err := ingest.Parse(context.Background(), ingest.Source{ID: cmp.Or(c.id, "a"), MediaType: c.mediaType, Body: []byte(c.body)}, tokens.Count)
 			if !errors.Is(err, c.err) || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Fatalf("error %v, want %v with %q", err, c.err, c.says)
 			}

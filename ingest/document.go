@@ -2,68 +2,184 @@ package ingest
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
+	"io"
 	"path"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"strata/ingest/extract"
 	"strata/stores"
 )
 
 // MaxSize is the largest document in bytes. Above it Put fails with
 // ErrTooLarge.
-const MaxSize = 64 << 20
+const MaxSize = 256 << 20
 
 // maxID is the longest document id in bytes.
 const maxID = 512
 
-// parse makes a draft of a source. It keeps no part of src.Body.
-func parse(ctx context.Context, src Source, count func(string) int) (stores.Draft, error) {
-	d := stores.Draft{ID: src.ID, Title: src.Title, Groups: src.Groups, Effective: src.Effective, Expires: src.Expires}
-	if err := checkID(src.ID); err != nil {
-		return d, err
-	}
-	if len(src.Body) > MaxSize {
-		return d, fmt.Errorf("%w: %d MB; at most %d MB are read", ErrTooLarge, len(src.Body)>>20, MaxSize>>20)
-	}
-	f, charset, err := formatOf(src.MediaType, src.ID)
-	if err != nil {
-		return d, err
-	}
-	text, err := decode(src.Body, charset)
-	if err != nil {
-		return d, err
-	}
-	sum := sha256.Sum256(src.Body)
-	d.SHA256 = hex.EncodeToString(sum[:])
-	d.MediaType = "text/plain"
-	meta, text, err := cutFront(text)
-	if err != nil {
-		return d, err
-	}
-	if err := fill(&d, meta); err != nil {
-		return d, err
-	}
-	var blocks []block
-	if f == markdown {
-		d.MediaType = "text/markdown"
-		blocks = markdownBlocks(text)
-	} else {
-		blocks = plainBlocks(text)
-	}
-	if d.Title = titleOf(d.Title, blocks, f, src.ID); blank(text) {
-		return d, ErrEmpty
-	}
-	d.Passages, err = split(ctx, text, blocks, count)
-	return d, err
+// facts are what a document says of itself besides its passages.
+type facts struct {
+	Title     string    `json:"title"` // "" = nothing
+	Groups    []string  `json:"groups,omitempty"`
+	Effective time.Time `json:"effective,omitzero"`
+	Expires   time.Time `json:"expires,omitzero"`
 }
 
-// fill takes from front matter what the source does not say. Whose document it
-// is the source says alone.
-func fill(d *stores.Draft, f Front) error {
+// reading is one document that is read.
+type reading struct {
+	format  format
+	charset string
+	body    io.ReaderAt
+	size    int64
+	tmp     string // folder for what a reader puts aside
+	limits  extract.Limits
+	count   func(string) int
+}
+
+// read gives the passages of a document to put, in their order, and returns
+// what else it says. It holds a window of the text at a time, as far as the
+// format lets it.
+func (r reading) read(ctx context.Context, put func(stores.Passage) error) (facts, error) {
+	n := 0
+	split := newSplitter(ctx, r.count, func(p stores.Passage) error { n++; return put(p) })
+	var f facts
+	var err error
+	if r.format.extracted() {
+		f, err = r.extract(split)
+	} else {
+		f, err = r.text(split)
+	}
+	if err == nil && n == 0 {
+		err = ErrEmpty
+	}
+	return f, err
+}
+
+func (r reading) extract(split *splitter) (facts, error) {
+	b := builder{split: split}
+	file := extract.File{ReaderAt: r.body, Size: r.size, Limits: r.limits, TmpDir: r.tmp,
+		Decode: func(body io.ReaderAt, size int64, charset string) (io.Reader, error) {
+			if r.charset != "" {
+				charset = r.charset
+			}
+			return decoded(body, size, charset)
+		}}
+	if err := extract.Read(extract.Kind(r.format), file, &b); err != nil {
+		return facts{}, named(err)
+	}
+	if err := b.flush(); err != nil {
+		return facts{}, err
+	}
+	if b.title == "" {
+		b.title = b.first
+	}
+	return facts{Title: b.title}, nil
+}
+
+// text reads plain text and Markdown, window by window.
+func (r reading) text(split *splitter) (f facts, err error) {
+	in, err := decoded(r.body, r.size, r.charset)
+	if err != nil {
+		return f, err
+	}
+	w := windows{r: in, format: r.format, step: int(min(r.size+1, 256<<10))}
+	for where := textStart; ; where = textMiddle {
+		text, err := w.next()
+		if err != nil || text == "" {
+			return f, err
+		}
+		if where == textStart {
+			var meta Front
+			if meta, text, err = cutFront(text); err != nil {
+				return f, err
+			}
+			f = facts{meta.Title, meta.Groups, meta.Effective, meta.Expires}
+		}
+		var blocks []block
+		if r.format == markdown {
+			blocks = markdownBlocks(nil, text, 0)
+		} else {
+			blocks = plainBlocks(nil, text, 0, where)
+		}
+		if f.Title == "" {
+			f.Title = titleIn(blocks, r.format)
+		}
+		if blank(text) {
+			continue
+		}
+		if err := split.window(text, blocks, nil); err != nil {
+			return f, err
+		}
+	}
+}
+
+// windows parts a text where its structure lets it.
+type windows struct {
+	r      io.Reader
+	format format
+	step   int    // bytes read at a time
+	held   []byte // read and not given out
+	ended  bool
+}
+
+// next returns the next part of the text, "" at its end: of one to four MB,
+// up to a heading of Markdown or a blank line where one comes in time.
+func (w *windows) next() (string, error) {
+	for !w.ended && len(w.held) < 5*partSize {
+		n := len(w.held)
+		w.held = append(w.held, make([]byte, w.step)...)
+		got, err := io.ReadFull(w.r, w.held[n:])
+		w.held = w.held[:n+got]
+		if w.ended = err == io.EOF || err == io.ErrUnexpectedEOF; err != nil && !w.ended {
+			return "", err
+		}
+	}
+	end := len(w.held)
+	if !w.ended {
+		end = w.cut()
+	}
+	text := string(w.held[:end])
+	w.held = append(w.held[:0], w.held[end:]...)
+	return text, nil
+}
+
+func (w *windows) cut() int {
+	text := string(w.held)
+	if w.format == markdown {
+		if end, _ := nextPart(text, 0); end < len(text) {
+			return end
+		}
+	}
+	for _, gap := range []string{"\n\n", "\n"} {
+		if i := strings.LastIndex(text[:4*partSize], gap); i >= partSize {
+			return i + len(gap)
+		}
+	}
+	end := 4 * partSize
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return end
+}
+
+// titleIn is the first heading. Of plain text only an unnumbered first line
+// counts.
+func titleIn(blocks []block, f format) string {
+	for _, b := range blocks {
+		if b.kind == title && (f == markdown || b.level == 1) {
+			return b.name
+		}
+	}
+	return ""
+}
+
+// finish fills a draft with what the document says where its source does not.
+// Whose document it is the source says alone.
+func finish(d *stores.Draft, f facts) error {
 	if d.Title == "" {
 		d.Title = f.Title
 	}
@@ -79,22 +195,17 @@ func fill(d *stores.Draft, f Front) error {
 	if !d.Expires.IsZero() && !d.Effective.Before(d.Expires) {
 		return fmt.Errorf("%w: with what was given beside it, expires is not after effective", ErrFront)
 	}
+	d.Title = titleOf(d.Title, d.ID)
 	return nil
 }
 
-// titleOf is the title given, else the first heading, else the id's last
-// part. Of plain text only an unnumbered first line counts.
-func titleOf(given string, blocks []block, f format, id string) string {
-	name := strings.Join(strings.Fields(given), " ")
-	for i := 0; name == "" && i < len(blocks); i++ {
-		if b := blocks[i]; b.kind == title && (f == markdown || b.level == 1) {
-			name = b.name
-		}
-	}
+// titleOf is the title in one line, else the id's last part.
+func titleOf(given, id string) string {
+	name := oneLine(given)
 	if name == "" {
 		name = path.Base(id)
-		if stem := strings.TrimSuffix(name, path.Ext(name)); stem != "" && textEndings[strings.ToLower(path.Ext(name))] {
-			name = stem
+		if _, known := formatByEnding(name); known && len(name) > len(path.Ext(name)) {
+			name = strings.TrimSuffix(name, path.Ext(name))
 		}
 	}
 	for len(name) > maxTitle {

@@ -64,6 +64,15 @@ func (l *fakeLedger) PutDocument(_ context.Context, tenant string, d stores.Draf
 			return stores.PutResult{Version: n, Unchanged: true, Passages: len(last.draft.Passages)}, nil
 		}
 	}
+	if d.More != nil {
+		for p, err := range d.More {
+			if err != nil {
+				return stores.PutResult{}, err
+			}
+			d.Passages = append(d.Passages, p)
+		}
+		d.More = nil
+	}
 	for i := range d.Passages {
 		d.Passages[i].ID = fmt.Sprintf("%s#%d.%d", key, n+1, i)
 		d.Passages[i].Document = d.ID

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -73,15 +74,24 @@ func ReadFront(body []byte) (Front, error) {
 			return Front{}, nil
 		}
 	}
-	text, err := decode(start, "")
+	text, err := decodeAll(start)
 	if err != nil && len(start) < len(body) { // an encoding with two bytes to the LF
-		text, err = decode(body, "")
+		text, err = decodeAll(body)
 	}
 	if err != nil {
 		return Front{}, nil
 	}
 	f, _, err := cutFront(text)
 	return f, err
+}
+
+func decodeAll(body []byte) (string, error) {
+	r, err := decoded(bytes.NewReader(body), int64(len(body)), "")
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(r)
+	return string(text), err
 }
 
 // frontBlock returns the lines between the first line, of three dashes, and

@@ -18,12 +18,15 @@ import (
 
 // What Put returns, wrapped, for a source that cannot be taken in.
 var (
-	ErrMediaType = errors.New("ingest: not a text that is read")
+	ErrMediaType = errors.New("ingest: not a kind of document that is read")
 	ErrEmpty     = errors.New("ingest: the document has no text")
 	ErrEncoding  = errors.New("ingest: the text's encoding is not understood")
 	ErrTooLarge  = errors.New("ingest: the document is too large")
 	ErrID        = errors.New("ingest: not a document id")
 	ErrFront     = errors.New("ingest: front matter") // the message names line, key and what is right
+	ErrDamaged   = errors.New("ingest: the document cannot be read")
+	ErrProtected = errors.New("ingest: the document cannot be opened")
+	ErrLimit     = errors.New("ingest: reading the document takes more than is allowed")
 
 	errBacklog = errors.New("ingest: index writes fail and wait to be repeated")
 )
@@ -58,7 +61,9 @@ type Config struct {
 	Index  Index
 	Logger *slog.Logger     // nil = none
 	Clock  func() time.Time // nil = time.Now
-	Count  func(string) int // tokens of a text; nil = tokens.Count
+	Count  func(string) int // tokens of a text; nil = tokens.Count; a worker has its own
+	Worker Worker
+	TmpDir string // for documents on their way, where they are large or read by a worker; "" = the system's
 }
 
 // Ingester takes documents in. All methods are safe for concurrent use.
@@ -68,10 +73,12 @@ type Ingester struct {
 	log    *slog.Logger
 	clock  func() time.Time
 	count  func(string) int
+	worker Worker
+	tmp    string
 
 	wake  chan struct{} // holds one note that the outbox has work
 	turn  chan struct{} // held by whoever works on the index, so that an old version is never put after its removal
-	large chan struct{} // held while a large document is parsed, to bound memory
+	large chan struct{} // held while a worker runs, to bound memory
 	held  map[int64]hold
 }
 
@@ -79,7 +86,7 @@ type Ingester struct {
 // repeated.
 func New(cfg Config) *Ingester {
 	g := &Ingester{
-		ledger: cfg.Ledger, index: cfg.Index, log: cfg.Logger, clock: cfg.Clock, count: cfg.Count,
+		ledger: cfg.Ledger, index: cfg.Index, log: cfg.Logger, clock: cfg.Clock, count: cfg.Count, worker: cfg.Worker, tmp: cfg.TmpDir,
 		wake: make(chan struct{}, 1), turn: make(chan struct{}, 1), large: make(chan struct{}, 1),
 		held: map[int64]hold{},
 	}
@@ -93,16 +100,6 @@ func New(cfg Config) *Ingester {
 		g.count = tokens.Count
 	}
 	return g
-}
-
-// Source is a document as it comes.
-type Source struct {
-	ID                 string    // 1-512 bytes, unique in its tenant; its end tells the format where MediaType does not
-	Title              string    // "" = from front matter, the first heading, or the id
-	MediaType          string    // text/markdown, text/plain, or "" to go by the id
-	Body               []byte    // at most MaxSize
-	Groups             []string  // who may read it; none = from front matter, else everybody
-	Effective, Expires time.Time // zero = from front matter, else at once and never
 }
 
 // Result tells what became of a Source.
@@ -125,7 +122,7 @@ const (
 	StatusDeleted   = "deleted"   // the document was deleted meanwhile
 )
 
-// largeSize is from where documents are parsed one at a time.
+// largeSize is from where texts too are read by a worker, in bytes.
 const largeSize = 4 << 20
 
 // Put takes a document in as the newest version of its id. When it returns
@@ -135,10 +132,11 @@ func (g *Ingester) Put(ctx context.Context, tenant string, src Source) (Result, 
 	if err := (stores.Scope{Tenant: tenant}).CheckTenant(); err != nil {
 		return Result{}, err
 	}
-	draft, err := g.parse(ctx, src)
+	draft, done, err := g.parse(ctx, src)
 	if err != nil {
 		return Result{}, err
 	}
+	defer done()
 	put, err := g.ledger.PutDocument(ctx, tenant, draft)
 	if err != nil {
 		return Result{}, err
@@ -149,16 +147,34 @@ func (g *Ingester) Put(ctx context.Context, tenant string, src Source) (Result, 
 	return r, nil
 }
 
-func (g *Ingester) parse(ctx context.Context, src Source) (stores.Draft, error) {
-	if len(src.Body) > largeSize {
-		select {
-		case g.large <- struct{}{}:
-			defer func() { <-g.large }()
-		case <-ctx.Done():
-			return stores.Draft{}, ctx.Err()
-		}
+// parse makes a draft, which is good until done is called. What is no text, or
+// a large one, is read by a worker, one at a time.
+func (g *Ingester) parse(ctx context.Context, src Source) (d stores.Draft, done func(), err error) {
+	o, err := src.open(g.count)
+	if err != nil {
+		return d, nil, err
 	}
-	return parse(ctx, src, g.count)
+	defer o.close()
+	if !o.format.extracted() && o.size <= largeSize {
+		err := o.parseHere(ctx)
+		return o.draft, func() {}, err
+	}
+	select {
+	case g.large <- struct{}{}:
+		defer func() { <-g.large }()
+	case <-ctx.Done():
+		return d, nil, ctx.Err()
+	}
+	p, err := readApart(ctx, g.worker, g.tmp, o.reading, o.file)
+	if err != nil {
+		return d, nil, err
+	}
+	o.draft.Passages, o.draft.More = p.list, p.more
+	if err := finish(&o.draft, p.facts); err != nil {
+		p.close()
+		return d, nil, err
+	}
+	return o.draft, p.close, nil
 }
 
 // publish works the outbox until a version is done and tells what it is then.

@@ -13,12 +13,12 @@ import (
 // ten times its text.
 const partSize = 1 << 20
 
-// markdownBlocks returns the top-level blocks of a Markdown text. Only block
-// structure is read; inline markup stays as the author wrote it.
-func markdownBlocks(source string) []block {
+// markdownBlocks appends the top-level blocks of a Markdown text from start
+// on. Only block structure is read; inline markup stays as the author wrote
+// it.
+func markdownBlocks(out []block, source string, start int) []block {
 	p := parser.NewParser(parser.WithBlockParsers(parser.DefaultBlockParsers()...))
-	var out []block
-	for start := 0; start < len(source); {
+	for start < len(source) {
 		end, nested := nextPart(source, start)
 		if nested {
 			out = looseBlocks(out, source, start, end)

@@ -11,6 +11,8 @@ type numbering struct {
 	pattern *regexp.Regexp
 	level   int  // of a heading so numbered; below it, dots count
 	label   bool // only the number is the heading: the text follows on its line
+	clause  bool // the same where a sentence follows it on its line, else the whole line is the heading
+	weak    bool // looks like an item of a list too
 	alone   bool // only after a blank line or another heading, since lists and wrapped lines look alike
 }
 
@@ -25,29 +27,39 @@ var numberings = []numbering{
 	{pattern: regexp.MustCompile(`^第\s?` + hanNumber + `\s?节`), level: 4},
 	{pattern: regexp.MustCompile(`^(?i:section)\s+[0-9]+(\.[0-9]+)*\b`), level: 4, alone: true},
 	{pattern: regexp.MustCompile(`^第\s?` + hanNumber + `\s?条(之[一二三四五六七八九十]+)?([\s　：:【（(]|$)`), level: 5, label: true},
-	{pattern: regexp.MustCompile(`^(?i:article)\s+[0-9]+\b`), level: 5, alone: true},
+	{pattern: regexp.MustCompile(`^(?i:article)\s+[0-9]+[a-z]?\b`), level: 5, alone: true, clause: true},
+	{pattern: regexp.MustCompile(`^§+\s?[0-9]+[a-z]?\b`), level: 5, alone: true, clause: true},
 	{pattern: regexp.MustCompile(`^[一二三四五六七八九十]+、`), level: 6},
-	{pattern: regexp.MustCompile(`^[（(][一二三四五六七八九十]+[）)]`), level: 7, alone: true},
+	{pattern: regexp.MustCompile(`^[（(][一二三四五六七八九十]+[）)]`), level: 7, alone: true, weak: true},
 	{pattern: regexp.MustCompile(`^[0-9]{1,2}(\.[0-9]{1,2}){1,4}\.?[\s　]+\pL`), level: 8, alone: true},
-	{pattern: regexp.MustCompile(`^[0-9]{1,2}[.、．][\s　]*\pL`), level: 8, alone: true},
+	{pattern: regexp.MustCompile(`^[0-9]{1,2}[.、．][\s　]*\pL`), level: 8, alone: true, weak: true},
 }
 
 // numberStarts are the first characters of all numberings, looked at before
 // any pattern is tried.
-const numberStarts = "第附一二三四五六七八九十（(0123456789PpBbCcAaSs"
+const numberStarts = "§第附一二三四五六七八九十（(0123456789PpBbCcAaSs"
 
 // maxHeadingRunes is the longest line that counts as a heading in plain text.
 const maxHeadingRunes = 60
 
-// plainBlocks returns the blocks of a plain text: headings, known by their
-// numbering, and paragraphs, parted by blank lines.
-func plainBlocks(text string) []block {
-	var out []block
-	from, fresh := 0, true // fresh: nothing but a blank line or a heading before
-	for i := 0; i < len(text); {
+// standing is what is known of where a plain text stands.
+type standing uint8
+
+const (
+	textStart      standing = iota // at the start of a file: the first line may be the title
+	textMiddle                     // further down in it
+	paragraphAlone                 // a paragraph of a file that knows its lists, so that a bare number is no heading
+)
+
+// plainBlocks appends the blocks of a plain text from start on: headings,
+// known by their numbering, and paragraphs, parted by blank lines.
+func plainBlocks(out []block, text string, start int, where standing) []block {
+	before := len(out)
+	from, fresh := start, true // fresh: nothing but a blank line or a heading before
+	for i := start; i < len(text); {
 		next := lineEnd(text, i)
 		line := strings.TrimSpace(text[i:next])
-		switch h, ok := plainHeading(line, text, next, fresh, len(out) == 0 && blank(text[:i])); {
+		switch h, ok := plainHeading(line, text, next, fresh, where == paragraphAlone, where == textStart && len(out) == before && blank(text[start:i])); {
 		case line == "":
 			out = appendProse(out, text, from, next)
 			from, fresh = next, true
@@ -68,10 +80,11 @@ func plainBlocks(text string) []block {
 	return appendProse(out, text, from, len(text))
 }
 
-// plainHeading tells whether a trimmed line is a heading. first is the text's
+// plainHeading tells whether a trimmed line is a heading. sure leaves out
+// numbers that lists have too. first is the text's
 // first line: short, without a full stop and with a blank line or a numbered
 // heading below it, it is the text's title.
-func plainHeading(line, text string, next int, fresh, first bool) (block, bool) {
+func plainHeading(line, text string, next int, fresh, sure, first bool) (block, bool) {
 	if line == "" || len(line) > 4*maxTitle {
 		return block{}, false
 	}
@@ -83,10 +96,15 @@ func plainHeading(line, text string, next int, fresh, first bool) (block, bool) 
 		}
 		m := n.pattern.FindString(line)
 		switch {
-		case m == "" || n.alone && !fresh:
+		case m == "" || n.alone && !fresh || n.weak && sure:
 			continue
 		case n.label:
 			return block{kind: title, level: n.level, name: strings.TrimRight(m, " \t　：:【（("), plain: true}, true
+		case n.clause && clauseFollows(line[len(m):], short):
+			if stop := strings.TrimPrefix(line[len(m):], "."); len(m)+len(stop) < len(line) {
+				m += "."
+			}
+			return block{kind: title, level: n.level, name: m, plain: true}, true
 		case !short:
 			continue
 		}
@@ -100,6 +118,14 @@ func plainHeading(line, text string, next int, fresh, first bool) (block, bool) 
 		}
 	}
 	return block{}, false
+}
+
+// clauseFollows tells whether what stands behind the number of an article is
+// its text: parted from it by a stop, a colon or a paragraph's number, and
+// more than a name.
+func clauseFollows(rest string, short bool) bool {
+	trimmed := strings.TrimLeft(rest, " 　")
+	return !short && trimmed != "" && strings.ContainsRune(".:：—–-(（", []rune(trimmed)[0])
 }
 
 func numbered(line string) bool {

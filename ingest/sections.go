@@ -8,7 +8,7 @@ import (
 
 // heading is a title with the ones it stands under.
 type heading struct {
-	block  int
+	block  int // -1 of one that stands in the window before
 	parent *heading
 	path   string // names from the highest down, " > " between
 	level  int
@@ -39,10 +39,11 @@ type group struct {
 	from, to int // blocks
 }
 
-// sections puts blocks under their headings, and estimates them.
-func sections(text string, blocks []block) []section {
+// sections puts blocks under their headings, and estimates them. open is the
+// heading that the first ones stand under, nil at the start of a document.
+func sections(text string, blocks []block, open *heading) []section {
 	var out []section
-	cur := section{}
+	cur := section{head: open}
 	for i := range blocks {
 		b := &blocks[i]
 		b.tokens = tokens.Estimate(text[b.start:b.end])
@@ -53,7 +54,7 @@ func sections(text string, blocks []block) []section {
 			cur.to = i + 1
 			continue
 		}
-		if cur.head != nil || cur.to > cur.from {
+		if cur.head != open || cur.to > cur.from {
 			out = append(out, cur)
 		}
 		parent := cur.head
@@ -73,9 +74,12 @@ func sections(text string, blocks []block) []section {
 // sentence among them either: a value, a name, a link.
 const tiny = 40
 
+// headed tells whether the section's heading is in this window.
+func (s section) headed() bool { return s.head != nil && s.head.block >= 0 }
+
 // fragment tells whether a section says nothing by itself.
 func (s section) fragment(text string, blocks []block) bool {
-	if s.head == nil || s.tokens >= tiny {
+	if !s.headed() || s.tokens >= tiny {
 		return false
 	}
 	body := text[blocks[s.head.block].end:blocks[s.to-1].end]
@@ -95,13 +99,19 @@ type grouper struct {
 	fragment bool // open holds nothing but fragments of one parent
 }
 
-func groups(text string, blocks []block) []group {
+// groups also returns the heading that what follows the blocks stands under.
+func groups(text string, blocks []block, open *heading) ([]group, *heading) {
 	g := grouper{text: text, blocks: blocks}
-	for _, s := range sections(text, blocks) {
+	for _, s := range sections(text, blocks, open) {
 		g.add(s)
+		open = s.head
 	}
 	g.close()
-	return g.out
+	if open != nil {
+		carried := *open
+		carried.block, open = -1, &carried
+	}
+	return g.out, open
 }
 
 func (g *grouper) add(s section) {
@@ -110,7 +120,7 @@ func (g *grouper) add(s section) {
 	switch {
 	case len(g.open) == 0:
 	case g.bare: // a heading without text never ends a group
-		if g.open[0].head == nil { // a line of dashes before the first heading
+		if !g.open[0].headed() { // a line of dashes before the first heading
 			g.open = g.open[:0]
 		} else if last := g.open[len(g.open)-1]; len(g.open) == 1 && last.head.plain && last.head.above(s.head) {
 			g.open = g.open[:0] // its name is in the path of s
@@ -134,7 +144,7 @@ func (g *grouper) close() {
 	first, last := g.open[0], g.open[len(g.open)-1]
 	out := group{from: first.from, to: last.to}
 	if h := first.head; h != nil {
-		if out.path = h.path; len(g.open) > 1 || g.bare || !h.plain {
+		if out.path = h.path; h.block >= 0 && (len(g.open) > 1 || g.bare || !h.plain) {
 			out.from = h.block // the headings are part of the text
 		}
 	}

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -33,28 +34,40 @@ type wrap struct {
 	tokens        int
 }
 
-// splitter cuts one text into passages.
+// splitter cuts a text into passages, one window of it after the other.
 type splitter struct {
-	ctx    context.Context
+	ctx   context.Context
+	count func(string) int
+	put   func(stores.Passage) error
+	n     int      // passages so far
+	open  *heading // what the next window stands under
+	room  int      // what fitted lately, at most most: text that the estimate is too low for is seldom alone
+	err   error    // of put
+
+	// Of the window.
 	text   string
 	blocks []block
-	count  func(string) int
+	marks  []mark
 	wraps  []wrap
-	room   int // what fitted lately, at most most: text that the estimate is too low for is seldom alone
-	out    []stores.Passage
 }
 
-// split returns the passages of a text whose blocks are known, in its order.
-// They do not overlap: repeating the last sentence of the passage before
-// covered 2 to 3 % more of the wanted text in two judged sets and 4 % less in
-// a third, for the same tokens.
-// The only error is ctx's.
-func split(ctx context.Context, text string, blocks []block, count func(string) int) ([]stores.Passage, error) {
-	s := splitter{ctx: ctx, text: text, blocks: blocks, count: count, room: most}
+func newSplitter(ctx context.Context, count func(string) int, put func(stores.Passage) error) *splitter {
+	return &splitter{ctx: ctx, count: count, put: put, room: most}
+}
+
+// window gives out the passages of a text whose blocks are known, in its
+// order. They do not overlap: repeating the last sentence of the passage
+// before covered 2 to 3 % more of the wanted text in two judged sets and 4 %
+// less in a third, for the same tokens.
+// The only errors are ctx's and those of put.
+func (s *splitter) window(text string, blocks []block, marks []mark) error {
+	s.text, s.blocks, s.marks = text, blocks, marks
 	var atoms []atom
-	for _, g := range groups(text, blocks) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+	var all []group
+	all, s.open = groups(text, blocks, s.open)
+	for _, g := range all {
+		if err := s.failed(); err != nil {
+			return err
 		}
 		atoms, s.wraps = atoms[:0], s.wraps[:0]
 		for i := g.from; i < g.to; i++ {
@@ -62,7 +75,17 @@ func split(ctx context.Context, text string, blocks []block, count func(string) 
 		}
 		s.pack(g.path, atoms, most)
 	}
-	return s.out, ctx.Err()
+	return s.failed()
+}
+
+func (s *splitter) failed() error { return cmp.Or(s.err, s.ctx.Err()) }
+
+// give gives out one passage of the text from start to end.
+func (s *splitter) give(path, text string, tokens, start, end int) {
+	if s.err == nil {
+		s.err = s.put(stores.Passage{Ordinal: s.n, Heading: placed(path, s.marks, start, end), Text: text, Tokens: tokens})
+		s.n++
+	}
 }
 
 // pack gathers atoms into passages of even size, at most room estimated
@@ -72,7 +95,7 @@ func (s *splitter) pack(path string, atoms []atom, room int) {
 	for _, a := range atoms {
 		rest += int(a.tokens)
 	}
-	for widest := room; len(atoms) > 0 && s.ctx.Err() == nil; {
+	for widest := room; len(atoms) > 0 && s.failed() == nil; {
 		room = min(widest, s.room)
 		goal := rest / max(1, (rest+room-1)/room)
 		size, n, left := 0, 0, rest
@@ -106,7 +129,7 @@ func (s *splitter) emit(path string, atoms []atom, room int) {
 	n := s.count(wrapped)
 	if n <= limit {
 		s.room = min(most, s.room+s.room/16+1)
-		s.out = append(s.out, stores.Passage{Ordinal: len(s.out), Heading: path, Text: wrapped, Tokens: n})
+		s.give(path, wrapped, n, int(first.start), int(last.end))
 		return
 	}
 	smaller := max(1, room*limit/n*9/10)
@@ -123,7 +146,7 @@ func (s *splitter) emit(path string, atoms []atom, room int) {
 	if n = s.count(body); len(wrapped) > len(body) && n <= limit {
 		wrapped = body
 	}
-	s.out = append(s.out, stores.Passage{Ordinal: len(s.out), Heading: path, Text: wrapped, Tokens: n})
+	s.give(path, wrapped, n, int(first.start), int(last.end))
 }
 
 // surround repeats a table's head and closes fences where a passage begins or

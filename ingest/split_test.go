@@ -68,6 +68,7 @@ func TestStructure(t *testing.T) {
 		"indented code keeps indents": {"a.md", "# A\n\n    a := 1\n      b\n", []string{"A |     a := 1\n      b"}},
 		"windows lines":               {"a.md", "# A\r\nOne.\r\n\r\n# B\r\nTwo.\r\n", []string{"A | One.", "B | Two."}},
 		"chapters":                    {"法规.txt", "差旅办法\n\n第一章　总则\n第一条　为规范差旅，制定本办法。\n第二条　适用于全体员工。\n第二章 标准\n第三条 住宿每晚六百元。\n", []string{"差旅办法 > 第一章　总则 > 第一条 | 为规范差旅，制定本办法。", "差旅办法 > 第一章　总则 > 第二条 | 适用于全体员工。", "差旅办法 > 第二章 标准 > 第三条 | 住宿每晚六百元。"}},
+		"paragraph signs":             {"a.txt", "§ 12 Urlaub\n\nDer Anspruch ist gesetzlich.\n\n§ 13 (1) Wer verreist, legt alle Belege innerhalb von dreißig Tagen vor, sonst verfällt der Anspruch.\n", []string{"§ 12 Urlaub | Der Anspruch ist gesetzlich.", "§ 13 | (1) Wer verreist, legt alle Belege innerhalb von dreißig Tagen vor, sonst verfällt der Anspruch."}},
 		"numbers":                     {"a.txt", "1. Setup\n\nInstall it first.\n\n1.2 Options\n\nThere are two of them.\n", []string{"1. Setup | Install it first.", "1. Setup > 1.2 Options | There are two of them."}},
 		"han numbers":                 {"a.txt", "一、目的\n统一口径。\n二、范围\n全公司适用。\n", []string{"一、目的 | 统一口径。", "二、范围 | 全公司适用。"}},
 		"no headings in prose":        {"a.txt", "We sold\n1.2 million of them in\n2024 and it was\n第三条规定的数量。\n", []string{" | We sold\n1.2 million of them in\n2024 and it was\n第三条规定的数量。"}},

@@ -13,9 +13,6 @@ import (
 	"strings"
 )
 
-// textEndings are the file names that are taken.
-var textEndings = map[string]bool{".md": true, ".markdown": true, ".txt": true, ".text": true}
-
 // Found is one file or folder that Walk came by.
 type Found struct {
 	ID      string // of the document: the slash path below the folder given, the base name of a file given; a folder's ends in "/"
@@ -32,7 +29,7 @@ type Tally struct {
 	Unreadable int
 }
 
-// Walk calls each, in the order of names, for every text file among paths and
+// Walk calls each, in the order of names, for every document among paths and
 // below the folders among them, and for everything that it skips. Links are
 // followed, but no folder is walked twice. It stops at ctx's end, at an error of each,
 // or at a path that does not exist.
@@ -115,10 +112,11 @@ func (w *walker) entry(at, id string) error {
 func (w *walker) file(id, at string, info fs.FileInfo) error {
 	f := Found{ID: id, Path: at, Size: info.Size()}
 	ending := strings.ToLower(path.Ext(id))
+	format, known := formatByEnding(id)
 	switch {
 	case !info.Mode().IsRegular():
 		return w.skip(f, "not a regular file")
-	case !textEndings[ending]:
+	case !known:
 		if ending == "" {
 			ending = "without an ending"
 		}
@@ -138,7 +136,7 @@ func (w *walker) file(id, at string, info fs.FileInfo) error {
 	switch {
 	case err != nil:
 		return w.skip(f, unreadable(err))
-	case !bytes.HasPrefix(start, []byte("\xFF\xFE")) && !bytes.HasPrefix(start, []byte("\xFE\xFF")) && refuseBinary(start) != nil:
+	case format.isText() && !bytes.HasPrefix(start, []byte("\xFF\xFE")) && !bytes.HasPrefix(start, []byte("\xFE\xFF")) && refuseBinary(start) != nil:
 		return w.skip(f, unreadablePrefix+"binary content")
 	}
 	w.ids[id] = at

@@ -56,22 +56,24 @@ func walk(t *testing.T, paths ...string) (taken, skipped []string, tally ingest.
 func TestWalk(t *testing.T) {
 	root := tree(t, map[string]string{
 		"a.md": "x", "hr/leave.MARKDOWN": "x", "hr/old/b.txt": "x", "c.text": "\xff\xfex\x00",
+		"d.docx": "PK\x03\x04", "e.PDF": "%PDF-1.7", "f.csv": "a,b", "g.html": "\x89PNG",
 		".git/x.md": "x", ".hidden.md": "x", "pic.png": "x", "README": "x", "empty.md": "", "bin.txt": "x\x00y",
 		"hr/loop": "->..", "link.md": "->a.md", "broken.md": "->nowhere", "z": "->hr/old",
 	})
 	taken, skipped, tally := walk(t, root)
-	if want := []string{"a.md", "c.text", "hr/leave.MARKDOWN", "hr/old/b.txt", "link.md"}; !slices.Equal(taken, want) {
+	if want := []string{"a.md", "c.text", "d.docx", "e.PDF", "f.csv", "hr/leave.MARKDOWN", "hr/old/b.txt", "link.md"}; !slices.Equal(taken, want) {
 		t.Errorf("taken %q, want %q", taken, want)
 	}
 	want := []string{
 		".git: hidden", ".hidden.md: hidden", "README: unknown type without an ending", "bin.txt: cannot be read: binary content",
 		"broken.md: cannot be read: no such file or directory", "empty.md: empty",
+		"g.html: cannot be read: binary content",
 		"hr/loop/: the same folder as " + root, "pic.png: unknown type .png", "z/: the same folder as " + filepath.Join(root, "hr", "old"),
 	}
 	if !slices.Equal(skipped, want) {
 		t.Errorf("skipped\n%s\nwant\n%s", strings.Join(skipped, "\n"), strings.Join(want, "\n"))
 	}
-	if tally != (ingest.Tally{Taken: 5, Skipped: 9, Unreadable: 2}) {
+	if tally != (ingest.Tally{Taken: 8, Skipped: 10, Unreadable: 3}) {
 		t.Errorf("tally %+v", tally)
 	}
 }

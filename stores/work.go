@@ -1,6 +1,9 @@
 package stores
 
-import "time"
+import (
+	"iter"
+	"time"
+)
 
 // Work is what waits to be learned from one session.
 type Work struct {
@@ -49,6 +52,10 @@ type Draft struct {
 	Effective time.Time // zero = at once
 	Expires   time.Time // zero = never
 	Passages  []Passage // ordinals and ids are set by the ledger
+	// More are the passages that follow those, where they are too many to be
+	// held in memory; nil = none. It may be read more than once. An error is
+	// its last pair.
+	More iter.Seq2[Passage, error]
 }
 
 // PutResult tells what became of a Draft.

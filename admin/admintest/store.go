@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -151,6 +152,13 @@ func (s *Store) DocumentVersion(_ context.Context, tenant, id string, version in
 
 // Put implements admin.Ingester: a passage for each paragraph.
 func (s *Store) Put(ctx context.Context, tenant string, source ingest.Source) (ingest.Result, error) {
+	if source.File != "" {
+		body, err := os.ReadFile(source.File)
+		if err != nil {
+			return ingest.Result{}, err
+		}
+		source.Body = body
+	}
 	if s.Gate != nil {
 		if err := s.Gate(ctx, source); err != nil {
 			return ingest.Result{}, err

@@ -35,7 +35,7 @@ func (l *Ledger) PutDocument(ctx context.Context, tenant string, d stores.Draft)
 	if d.ID == "" {
 		return stores.PutResult{}, errors.New("ledger: a document without an id")
 	}
-	if len(d.Passages) == 0 {
+	if len(d.Passages) == 0 && d.More == nil {
 		return stores.PutResult{}, errors.New("ledger: a document without passages")
 	}
 	d.Groups = slices.Compact(slices.Sorted(slices.Values(d.Groups)))
@@ -62,20 +62,20 @@ WHERE d.tenant = $1 AND d.id = $2`, []any{tenant, d.ID}, &latest, &state, &title
 ON CONFLICT (tenant, id) DO UPDATE SET latest = excluded.latest, deleted = 0, updated_at = excluded.updated_at`, tenant, d.ID, version, l.now()); err != nil {
 		return stores.PutResult{}, err
 	}
-	if err := l.insertVersion(t, tenant, d, version); err != nil {
-		return stores.PutResult{}, err
-	}
 	ids, err := insertPassages(t, tenant, d, version)
 	if err != nil {
+		return stores.PutResult{}, err
+	}
+	if err := l.insertVersion(t, tenant, d, version, len(ids)); err != nil {
 		return stores.PutResult{}, err
 	}
 	return stores.PutResult{Version: version, Passages: len(ids)}, l.enqueue(t, tenant, d.ID, version, stores.OutboxPut, ids)
 }
 
-func (l *Ledger) insertVersion(t *tx, tenant string, d stores.Draft, version int) error {
+func (l *Ledger) insertVersion(t *tx, tenant string, d stores.Draft, version, passages int) error {
 	_, err := t.exec(`INSERT INTO versions (tenant, document, version, state, title, sha256, media_type, restricted, groups, effective, expires, passages, created_at)
 VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10, $11, $12)`, tenant, d.ID, version, d.Title, d.SHA256, d.MediaType,
-		flag(len(d.Groups) > 0), packList(d.Groups), micros(d.Effective), micros(d.Expires), len(d.Passages), l.now())
+		flag(len(d.Groups) > 0), packList(d.Groups), micros(d.Effective), micros(d.Expires), passages, l.now())
 	for _, g := range d.Groups {
 		if err == nil {
 			_, err = t.exec(`INSERT INTO version_groups (tenant, document, version, name) VALUES ($1, $2, $3, $4)`, tenant, d.ID, version, g)
@@ -86,12 +86,26 @@ VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10, $11, $12)`, tenant, 
 
 // insertPassages writes the passages in their order and returns their ids.
 // One without an id gets one that is the same each time.
-func insertPassages(t *tx, tenant string, d stores.Draft, version int) ([]string, error) {
-	ids := make([]string, len(d.Passages))
-	for i, p := range d.Passages {
-		ids[i] = cmp.Or(p.ID, passageID(tenant, d.ID, version, i))
+func insertPassages(t *tx, tenant string, d stores.Draft, version int) (ids []string, err error) {
+	insert := func(p stores.Passage) error {
+		i := len(ids)
+		ids = append(ids, cmp.Or(p.ID, passageID(tenant, d.ID, version, i)))
 		_, err := t.exec(`INSERT INTO passages (tenant, id, document, version, ordinal, tokens, heading, text) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 			tenant, ids[i], d.ID, version, i, p.Tokens, p.Heading, p.Text)
+		return err
+	}
+	for _, p := range d.Passages {
+		if err := insert(p); err != nil {
+			return nil, err
+		}
+	}
+	if d.More == nil {
+		return ids, nil
+	}
+	for p, err := range d.More {
+		if err == nil {
+			err = insert(p)
+		}
 		if err != nil {
 			return nil, err
 		}

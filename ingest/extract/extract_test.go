@@ -1,0 +1,236 @@
+package extract_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/xuri/excelize/v2"
+
+	"strata/ingest/extract"
+)
+
+// recorder writes down what it is told, a line each.
+type recorder struct{ lines []string }
+
+func (r *recorder) add(format string, args ...any) error {
+	r.lines = append(r.lines, fmt.Sprintf(format, args...))
+	return nil
+}
+func (r *recorder) Title(name string)                    { _ = r.add("title %s", name) }
+func (r *recorder) Heading(level int, name string) error { return r.add("h%d %s", level, name) }
+func (r *recorder) Paragraph(text string) error          { return r.add("p %s", text) }
+func (r *recorder) Item(depth int, mark, text string) error {
+	return r.add("item%d %s %s", depth, mark, text)
+}
+func (r *recorder) Head(cells []string) error { return r.add("head %s", strings.Join(cells, "|")) }
+func (r *recorder) Row(cells []string, n int) error {
+	return r.add("row%d %s", n, strings.Join(cells, "|"))
+}
+func (r *recorder) Page(what string, n int)    { _ = r.add("%s %d", what, n) }
+func (r *recorder) Markdown(text string) error { return r.add("md %s", text) }
+
+func read(kind extract.Kind, body []byte, limits extract.Limits) ([]string, error) {
+	var r recorder
+	err := extract.Read(kind, extract.File{
+		ReaderAt: bytes.NewReader(body), Size: int64(len(body)), Limits: limits,
+		Decode: func(r io.ReaderAt, size int64, _ string) (io.Reader, error) {
+			return io.NewSectionReader(r, 0, size), nil
+		},
+	}, &r)
+	return r.lines, err
+}
+
+func check(t *testing.T, kind extract.Kind, body []byte, want ...string) {
+	t.Helper()
+	got, err := read(kind, body, extract.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// office makes a zip of parts.
+func office(t testing.TB, parts map[string]string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for name, text := range parts {
+		w, err := z.Create(name)
+		if err == nil {
+			_, err = io.WriteString(w, text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+const word = `xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"`
+
+func para(props, text string) string {
+	return `<w:p><w:pPr>` + props + `</w:pPr><w:r><w:t>` + text + `</w:t></w:r></w:p>`
+}
+
+func docx(t testing.TB, body string) []byte {
+	return office(t, map[string]string{
+		"word/document.xml": `<w:document ` + word + `><w:body>` + body + `</w:body></w:document>`,
+		"word/styles.xml": `<w:styles ` + word + `>
+<w:style w:type="paragraph" w:styleId="a1"><w:name w:val="heading 1"/></w:style>
+<w:style w:type="paragraph" w:styleId="Own"><w:name w:val="Our chapter"/><w:basedOn w:val="a1"/></w:style>
+<w:style w:type="paragraph" w:styleId="H2"><w:name w:val="标题 2"/></w:style>
+<w:style w:type="paragraph" w:styleId="T1"><w:name w:val="toc 1"/></w:style></w:styles>`,
+		"word/numbering.xml": `<w:numbering ` + word + `>
+<w:abstractNum w:abstractNumId="7"><w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="chineseCounting"/><w:lvlText w:val="第%1条"/></w:lvl></w:abstractNum>
+<w:abstractNum w:abstractNumId="8"><w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/><w:lvlText w:val="%1."/></w:lvl><w:lvl w:ilvl="1"><w:numFmt w:val="lowerLetter"/><w:lvlText w:val="%1.%2"/></w:lvl></w:abstractNum>
+<w:abstractNum w:abstractNumId="9"><w:lvl w:ilvl="0"><w:numFmt w:val="bullet"/><w:lvlText w:val=""/></w:lvl></w:abstractNum>
+<w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num><w:num w:numId="2"><w:abstractNumId w:val="8"/></w:num><w:num w:numId="3"><w:abstractNumId w:val="9"/></w:num></w:numbering>`,
+		"docProps/core.xml": `<c xmlns:dc="x"><dc:title> Travel
+ rules </dc:title></c>`,
+	})
+}
+
+func TestDOCX(t *testing.T) {
+	num := func(id, level string) string {
+		return `<w:numPr><w:ilvl w:val="` + level + `"/><w:numId w:val="` + id + `"/></w:numPr>`
+	}
+	body := para(`<w:pStyle w:val="T1"/>`, "Contents 3") +
+		para(`<w:pStyle w:val="Own"/>`, "总则") + para(num("1", "0"), "为规范差旅。") + para(num("1", "0"), "适用于全体员工。") +
+		para(`<w:pStyle w:val="H2"/>`, "Amounts") +
+		para(num("2", "0"), "one") + para(num("2", "1"), "deep") + para(num("2", "0"), "two") + para(num("3", "0"), "dot") +
+		`<w:p><w:r><w:t>Paid </w:t></w:r><w:ins><w:r><w:t xml:space="preserve">within </w:t></w:r></w:ins><w:del><w:r><w:delText>before</w:delText></w:r></w:del>` +
+		`<w:hyperlink><w:r><w:t>30 days</w:t></w:r></w:hyperlink><w:r><w:rPr><w:vanish/></w:rPr><w:t>secret</w:t></w:r><w:sdt><w:sdtContent><w:r><w:t>.</w:t></w:r></w:sdtContent></w:sdt></w:p>` +
+		`<w:tbl><w:tr><w:tc>` + para("", "City") + `</w:tc><w:tc>` + para("", "Limit") + `</w:tc></w:tr><w:tr><w:tc>` + para("", "Berlin") + para("", "Bonn") +
+		`</w:tc><w:tc><w:tbl><w:tr><w:tc>` + para("", "160") + `</w:tc></w:tr></w:tbl>` + para("", "EUR") + `</w:tc></w:tr></w:tbl>`
+	check(t, extract.DOCX, docx(t, body), "title Travel rules", "h1 总则", "p 第一条 为规范差旅。", "p 第二条 适用于全体员工。", "h2 Amounts",
+		"item0 1. one", "item1 1.a deep", "item0 2. two", "item0 - dot", "p Paid within 30 days.", "head City|Limit", "row0 Berlin\nBonn|160;\nEUR")
+}
+
+func TestXLSX(t *testing.T) {
+	f := excelize.NewFile()
+	set := func(sheet, cell string, v any) {
+		if err := f.SetCellValue(sheet, cell, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, row := range [][]any{{"Travel limits 2026"}, {}, {"City", "Limit", "From"}, {"Berlin", 160.5, nil}, {"上海", 600, nil}} {
+		for j, v := range row {
+			cell, _ := excelize.CoordinatesToCellName(j+1, i+1)
+			set("Sheet1", cell, v)
+		}
+	}
+	style, _ := f.NewStyle(&excelize.Style{NumFmt: 14})
+	set("Sheet1", "C4", 46023) // 2026-01-01
+	_ = f.SetCellStyle("Sheet1", "C4", "C4", style)
+	_, _ = f.NewSheet("附录")
+	set("附录", "A1", "Name")
+	set("附录", "A2", "Ada")
+	_, _ = f.NewSheet("Hidden")
+	set("Hidden", "A1", "lookup")
+	_ = f.SetSheetVisible("Hidden", false)
+	var b bytes.Buffer
+	if err := f.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	check(t, extract.XLSX, b.Bytes(), "h1 Sheet1", "p Travel limits 2026", "head City|Limit|From", "row4 Berlin|160.5|2026-01-01", "row5 上海|600", "h1 附录", "head Name", "row2 Ada")
+}
+
+func TestCSV(t *testing.T) {
+	for name, c := range map[string]struct {
+		body string
+		want []string
+	}{
+		"commas":     {"Name,Days\n\"Doe, Jane\",30\n", []string{"head Name|Days", "row2 Doe, Jane|30"}},
+		"semicolons": {"Name;Betrag\nA;1,5\nB;2,5\n", []string{"head Name|Betrag", "row2 A|1,5", "row3 B|2,5"}},
+		"tabs":       {"a\tb\n1\t2\n", []string{"head a|b", "row2 1|2"}},
+		"ragged":     {"a,b\n1,2,3\n4\n", []string{"head a|b", "row2 1|2|3", "row3 4"}},
+		"two tables": {"List\n\na,b\n1,2\n\nc,d\n3,4\n", []string{"p List", "head a|b", "row4 1|2", "head c|d", "row7 3|4"}},
+		"one column": {"Holiday\n2026-01-01\n2026-05-01\n", []string{"head Holiday", "row2 2026-01-01", "row3 2026-05-01"}},
+	} {
+		t.Run(name, func(t *testing.T) { check(t, extract.CSV, []byte(c.body), c.want...) })
+	}
+}
+
+func TestHTML(t *testing.T) {
+	page := `<!doctype html><html><head><title> Leave
+ rules</title><style>p{}</style></head><body><nav><a href="/">Home</a></nav><main><h1>Leave</h1><p>Take <a href="javascript:alert(1)">30 days</a>.<script>evil()</script></p>
+<div style="display: none">hidden</div><p hidden>hidden too</p><img src="data:image/png;base64,AAAA" alt="x"><table><tr><th>City</th><th>Limit</th></tr><tr><td>Berlin</td><td>160</td></tr></table></main><footer>© us</footer></body></html>`
+	check(t, extract.HTML, []byte(page), "title Leave rules", "md # Leave\n\nTake 30 days.\n\n| City | Limit |\n|---|---|\n| Berlin | 160 |")
+}
+
+func TestPPTX(t *testing.T) {
+	slide := func(title, rest string) string {
+		return `<p:sld xmlns:p="p" xmlns:a="a"><p:sp><p:nvPr><p:ph type="sldNum"/></p:nvPr><a:p><a:r><a:t>7</a:t></a:r></a:p></p:sp>` + rest +
+			`<p:sp><p:nvPr><p:ph type="title"/></p:nvPr><a:p><a:r><a:t>` + title + `</a:t></a:r></a:p></p:sp></p:sld>`
+	}
+	text := `<p:sp><a:p><a:r><a:t>First</a:t></a:r></a:p><a:p><a:pPr lvl="1"/><a:r><a:t>below</a:t></a:r></a:p><a:p><a:r><a:t>Second</a:t></a:r></a:p></p:sp>`
+	check(t, extract.PPTX, office(t, map[string]string{
+		"ppt/presentation.xml":            `<p xmlns:r="rel"><sldIdLst><sldId id="256" r:id="r2"/><sldId id="257" r:id="r1"/></sldIdLst></p>`,
+		"ppt/_rels/presentation.xml.rels": `<Relationships><Relationship Id="r1" Target="slides/slide1.xml"/><Relationship Id="r2" Target="slides/slide2.xml"/></Relationships>`,
+		"ppt/slides/slide1.xml":           slide("Last", ""), "ppt/slides/slide2.xml": slide("Opening", text),
+	}), "slide 1", "h1 Opening", "item0 - First", "item1 - below", "item0 - Second", "slide 2", "h1 Last")
+}
+
+// TestLimits: what unpacks to too much is refused before it is unpacked.
+func TestLimits(t *testing.T) {
+	many := map[string]string{}
+	for i := range 50 {
+		many[fmt.Sprintf("word/%d.xml", i)] = "x"
+	}
+	bomb := office(t, map[string]string{"word/document.xml": strings.Repeat(" ", 20<<20)})
+	locked := append([]byte("\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"), make([]byte, 600)...)
+	for name, c := range map[string]struct {
+		kind   extract.Kind
+		body   []byte
+		limits extract.Limits
+		want   error
+		says   string
+	}{
+		"entries":   {extract.DOCX, office(t, many), extract.Limits{Entries: 49}, extract.ErrZip, "50 files"},
+		"ratio":     {extract.DOCX, bomb, extract.Limits{}, extract.ErrZip, "times its size"},
+		"ratio too": {extract.XLSX, bomb, extract.Limits{}, extract.ErrZip, "times its size"},
+		"unpacked":  {extract.PPTX, bomb, extract.Limits{Unpacked: 1 << 20, Ratio: 1 << 30}, extract.ErrZip, "above 1 MB"},
+		"page":      {extract.HTML, []byte("<p>0123456789"), extract.Limits{Page: 10}, extract.ErrTooLarge, "web page"},
+		"password":  {extract.DOCX, locked, extract.Limits{}, extract.ErrEncrypted, "2007"},
+		"no docx":   {extract.DOCX, office(t, map[string]string{"a": "b"}), extract.Limits{}, extract.ErrDamaged, "word/document.xml"},
+		"no zip":    {extract.XLSX, []byte("hello"), extract.Limits{}, extract.ErrDamaged, ""},
+		"xml":       {extract.DOCX, office(t, map[string]string{"word/document.xml": "<a><b></a>"}), extract.Limits{}, extract.ErrDamaged, "document.xml"},
+		"pdf":       {extract.PDF, []byte("%PDF-1.4\n1 0 obj"), extract.Limits{}, extract.ErrDamaged, "cut off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := read(c.kind, c.body, c.limits); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v, want %v with %q", err, c.want, c.says)
+			}
+		})
+	}
+}
+
+// FuzzRead: no file makes a reader hang, or fail with another error than of a
+// file.
+func FuzzRead(f *testing.F) {
+	kinds := []extract.Kind{extract.DOCX, extract.PDF, extract.HTML, extract.CSV, extract.PPTX, extract.XLSX}
+	f.Add(uint8(0), docx(f, para("", "text")))
+	f.Add(uint8(1), pdfFile("", "BT /F1 12 Tf 72 700 Td (Hello) Tj ET", "q 1 0 0 1 0 0 cm BT [(a) -200 (b)] TJ T* ET Q"))
+	f.Add(uint8(2), []byte("<table><tr><td rowspan=3>a<td>b</table><ul><li>x"))
+	f.Add(uint8(3), []byte("a;b\n\"1;2\n"))
+	f.Fuzz(func(t *testing.T, kind uint8, body []byte) {
+		_, err := read(kinds[int(kind)%len(kinds)], body, extract.Limits{Unpacked: 1 << 20, Page: 64 << 10})
+		for _, known := range []error{nil, extract.ErrDamaged, extract.ErrEncrypted, extract.ErrTooLarge, extract.ErrZip} {
+			if errors.Is(err, known) {
+				return
+			}
+		}
+		t.Errorf("an error of no name: %v", err)
+	})
+}

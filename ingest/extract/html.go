@@ -1,0 +1,147 @@
+package extract
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+	"golang.org/x/net/html/charset"
+)
+
+// readHTML reads a web page as Markdown, without what is not shown, not text,
+// or there to get about: scripts, navigation, forms, pictures. Links keep
+// their text.
+func readHTML(f File, sink Sink) error {
+	if f.Size > f.Limits.Page {
+		return fmt.Errorf("%w: a web page of %d MB, at most %d", ErrTooLarge, f.Size>>20, f.Limits.Page>>20)
+	}
+	start := make([]byte, 1024)
+	n, err := f.ReadAt(start, 0)
+	if n == 0 {
+		return err
+	}
+	r, err := f.Decode(f.ReaderAt, f.Size, declared(start[:n]))
+	if err != nil {
+		return err
+	}
+	page, err := html.Parse(r)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if name := oneLine(textOf(find(page, atom.Title))); name != "" {
+		sink.Title(name)
+	}
+	body := find(page, atom.Body)
+	if main := find(page, atom.Main); main != nil {
+		body = main
+	}
+	if body == nil {
+		return nil
+	}
+	prune(body)
+	text, err := toMarkdown(body)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return sink.Markdown(string(text))
+}
+
+func toMarkdown(n *html.Node) ([]byte, error) {
+	c := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(),
+		table.NewTablePlugin(table.WithHeaderPromotion(true), table.WithSpanCellBehavior(table.SpanBehaviorMirror),
+			table.WithNewlineBehavior(table.NewlineBehaviorPreserve), table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), table.WithSkipEmptyRows(true))))
+	// Escapes would become part of the text that is searched and shown.
+	return c.ConvertNode(n)
+}
+
+// declared is the charset that the first bytes of a page name, "" if they do
+// not.
+func declared(start []byte) string {
+	lower := bytes.ToLower(start)
+	if !bytes.Contains(lower, []byte("charset")) && !bytes.Contains(lower, []byte("encoding=")) {
+		return ""
+	}
+	_, name, _ := charset.DetermineEncoding(start, "")
+	return name
+}
+
+// dropped are the elements that hold no text of the page.
+var dropped = map[atom.Atom]bool{
+	atom.Script: true, atom.Style: true, atom.Noscript: true, atom.Template: true, atom.Iframe: true, atom.Object: true, atom.Embed: true,
+	atom.Svg: true, atom.Canvas: true, atom.Img: true, atom.Picture: true, atom.Video: true, atom.Audio: true, atom.Map: true,
+	atom.Nav: true, atom.Form: true, atom.Button: true, atom.Input: true, atom.Select: true, atom.Textarea: true, atom.Dialog: true,
+	atom.Footer: false, atom.Aside: false, // what stands there may be the text's
+}
+
+// prune takes out what is not text, and unwraps links.
+func prune(n *html.Node) {
+	for c := n.FirstChild; c != nil; {
+		next := c.NextSibling
+		switch {
+		case c.Type == html.CommentNode, c.Type == html.ElementNode && (dropped[c.DataAtom] || hidden(c)):
+			n.RemoveChild(c)
+		case c.Type == html.ElementNode && c.DataAtom == atom.A:
+			prune(c)
+			c.Data, c.DataAtom, c.Attr = "span", atom.Span, nil
+		default:
+			prune(c)
+		}
+		c = next
+	}
+}
+
+// hidden tells whether an element is not shown, as far as it says so itself.
+func hidden(n *html.Node) bool {
+	for _, a := range n.Attr {
+		value := strings.ToLower(strings.ReplaceAll(a.Val, " ", ""))
+		switch a.Key {
+		case "hidden":
+			return true
+		case "aria-hidden":
+			return value == "true"
+		case "role":
+			if value == "navigation" || value == "search" || value == "menu" {
+				return true
+			}
+		case "style":
+			if strings.Contains(value, "display:none") || strings.Contains(value, "visibility:hidden") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// find returns the first element of a kind, nil if there is none. Trees are
+// as deep as the parser lets them be: 512.
+func find(n *html.Node, kind atom.Atom) *html.Node {
+	if n.Type == html.ElementNode && n.DataAtom == kind {
+		return n
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if found := find(c, kind); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+func textOf(n *html.Node) string {
+	if n == nil {
+		return ""
+	}
+	var b strings.Builder
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.Type == html.TextNode {
+			_, _ = io.WriteString(&b, c.Data)
+		}
+	}
+	return b.String()
+}

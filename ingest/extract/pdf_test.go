@@ -1,0 +1,105 @@
+package extract_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"strata/ingest/extract"
+)
+
+// pdfFile makes a PDF with a page for each content stream. Its fonts: F1 with
+// letters half as wide as high; F2 Chinese by a map of its own; F3 Chinese as
+// GBK.
+func pdfFile(title string, pages ...string) []byte {
+	var b bytes.Buffer
+	var offsets []int
+	object := func(format string, args ...any) {
+		offsets = append(offsets, b.Len())
+		fmt.Fprintf(&b, "%d 0 obj\n"+format+"\nendobj\n", append([]any{len(offsets)}, args...)...)
+	}
+	stream := func(s string) { object("<< /Length %d >>\nstream\n%s\nendstream", len(s), s) }
+	b.WriteString("%PDF-1.7\n")
+	object("<< /Type /Catalog /Pages 2 0 R >>")
+	var kids strings.Builder
+	for i := range pages {
+		fmt.Fprintf(&kids, "%d 0 R ", 8+2*i)
+	}
+	object("<< /Type /Pages /Kids [%s] /Count %d /Resources << /Font << /F1 3 0 R /F2 4 0 R /F3 6 0 R >> >> >>", kids.String(), len(pages))
+	object("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding /FirstChar 32 /LastChar 126 /Widths [%s] >>", strings.Repeat("500 ", 95))
+	object("<< /Type /Font /Subtype /Type0 /BaseFont /Song /Encoding /Identity-H /DescendantFonts [<< /Type /Font /Subtype /CIDFontType2 /DW 1000 >>] /ToUnicode 5 0 R >>")
+	stream("/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <0000> <FFFF> endcodespacerange\n2 beginbfchar <0001> <7B2C> <0002> <4E00> endbfchar\n1 beginbfrange <0010> <0011> <6761> endbfrange endcmap end")
+	object("<< /Type /Font /Subtype /Type0 /BaseFont /Hei /Encoding /GBK-EUC-H /DescendantFonts [<< /Type /Font /Subtype /CIDFontType0 /DW 1000 >>] >>")
+	object("<< /Title (%s) >>", title)
+	for i, p := range pages {
+		object("<< /Type /Page /Parent 2 0 R /Contents %d 0 R >>", 9+2*i)
+		stream(p)
+	}
+	at := b.Len()
+	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(offsets)+1)
+	for _, o := range offsets {
+		fmt.Fprintf(&b, "%010d 00000 n \n", o)
+	}
+	fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R /Info 7 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(offsets)+1, at)
+	return b.Bytes()
+}
+
+// set writes lines below each other.
+func set(size, top float64, lines ...string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "BT /F1 %g Tf %g TL 72 %g Td ", size, 1.2*size, top)
+	for _, l := range lines {
+		fmt.Fprintf(&b, "(%s) Tj T* ", l)
+	}
+	b.WriteString("ET\n")
+	return b.String()
+}
+
+func TestPDF(t *testing.T) {
+	one := set(18, 700, "Travel rules") + set(10, 660, "Hotels are paid up to the limit of the city in which they stand, and break-", "fast is a part of that. A receipt is needed.") +
+		set(10, 600, "1. Ask first.", "2. Book then.")
+	check(t, extract.PDF, pdfFile("Rules 2026", one), "title Rules 2026", "page 1", "h1 Travel rules",
+		"p Hotels are paid up to the limit of the city in which they stand, and breakfast is a part of that. A receipt is needed.", "p 1. Ask first.\n2. Book then.")
+}
+
+// TestPDFPlaces: texts are put by matrices, letters apart, in forms of their
+// own, from the top or from the bottom.
+func TestPDFPlaces(t *testing.T) {
+	for name, c := range map[string]struct{ content, want string }{
+		"spaced":      {"BT /F1 10 Tf 72 700 Td [(Pay) -600 (in) -100 (g)] TJ ET", "p Pay ing"},
+		"flipped":     {"q 1 0 0 -1 0 800 cm BT /F1 10 Tf 1 0 0 -1 72 100 Tm (First) Tj ET BT /F1 10 Tf 1 0 0 -1 72 112 Tm (second) Tj ET Q", "p First second"},
+		"one by one":  {"BT /F1 10 Tf 1 0 0 1 72 700 Tm (A) Tj 1 0 0 1 77 700 Tm (b) Tj 1 0 0 1 90 700 Tm (c) Tj ET", "p Ab c"},
+		"own map":     {"BT /F2 10 Tf 72 700 Td <000100020010> Tj ET", "p 第一条"},
+		"gbk":         {"BT /F3 10 Tf 72 700 Td <D6B5B0E0> Tj ET", "p 值班"},
+		"two columns": {"BT /F1 10 Tf 1 0 0 1 72 700 Tm (Left.) Tj 1 0 0 1 300 700 Tm (Right.) Tj ET", "p Left.  Right."},
+	} {
+		t.Run(name, func(t *testing.T) { check(t, extract.PDF, pdfFile("", c.content), "page 1", c.want) })
+	}
+}
+
+// TestPDFRunningHeads: lines that stand on all pages are none of the text, and
+// a sentence goes on over the page.
+func TestPDFRunningHeads(t *testing.T) {
+	var pages []string
+	for i, what := range []string{"the leave", "the travel", "a promotion", "the rest"} {
+		pages = append(pages, set(8, 780, fmt.Sprintf("Handbook page %d of 4", i+1))+set(10, 700, "All about "+what+" that is to be known by everybody and"))
+	}
+	got, err := read(extract.PDF, pdfFile("", pages...), extract.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(got, "\n")
+	if strings.Contains(all, "Handbook") || !strings.Contains(all, "everybody and All about the travel") {
+		t.Errorf("got %s", all)
+	}
+}
+
+// TestPDFStrictness: bytes around the file and a newer version do no harm.
+func TestPDFStrictness(t *testing.T) {
+	plain := pdfFile("", "BT /F1 10 Tf 72 700 Td (Text) Tj ET")
+	newer := bytes.Replace(plain, []byte("%PDF-1.7"), []byte("%PDF-2.0"), 1)
+	for name, body := range map[string][]byte{"behind": append(bytes.Clone(plain), make([]byte, 300)...), "before": append([]byte("\r\nmail "), plain...), "version 2": newer} {
+		t.Run(name, func(t *testing.T) { check(t, extract.PDF, body, "page 1", "p Text") })
+	}
+}

@@ -1,0 +1,183 @@
+package extract
+
+import (
+	"encoding/xml"
+	"fmt"
+	"strings"
+)
+
+// readPPTX reads the slides of a presentation in their order: titles as
+// headings, then texts and tables. Speakers' notes and hidden slides are left
+// out.
+func readPPTX(f File, sink Sink) error {
+	a, err := openArchive(f)
+	if err != nil {
+		return err
+	}
+	if err := a.title(sink); err != nil {
+		return err
+	}
+	names, err := slides(a)
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		if a.parts[name] == nil {
+			continue
+		}
+		sink.Page("slide", i+1)
+		s := slide{sink: sink}
+		if err := a.walk(name, s.token); err != nil {
+			return err
+		}
+		if err := s.flush(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// slides returns the parts of the slides in the order in which they are shown.
+func slides(a *archive) ([]string, error) {
+	const main = "ppt/presentation.xml"
+	related, err := a.related(main)
+	if err != nil {
+		return nil, err
+	}
+	if a.parts[main] == nil {
+		return nil, fmt.Errorf("%w: it has no %s", ErrDamaged, main)
+	}
+	var out []string
+	err = a.walk(main, func(_ *xml.Decoder, t xml.Token) error {
+		if e, ok := t.(xml.StartElement); ok && e.Name.Local == "sldId" {
+			for _, at := range e.Attr { // id has two meanings, told apart by the namespace
+				if at.Name.Local == "id" && at.Name.Space != "" {
+					out = append(out, related[at.Value])
+				}
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// slide walks one slide. Its title may come anywhere, so what is on it waits
+// for the end.
+type slide struct {
+	sink   Sink
+	hidden bool
+	title  bool // inside the title's shape
+	named  string
+	skip   int
+	depth  int // of the paragraph; negative in shapes that say nothing: number, date, footer
+	text   strings.Builder
+	inText bool
+	cells  []string
+	cell   []string
+	table  int
+	rows   int
+	held   []func() error
+}
+
+func (s *slide) token(_ *xml.Decoder, t xml.Token) error {
+	switch t := t.(type) {
+	case xml.StartElement:
+		if s.skip > 0 || t.Name.Local == "Fallback" {
+			s.skip++
+			return nil
+		}
+		s.start(t)
+	case xml.EndElement:
+		if s.skip > 0 {
+			s.skip--
+			return nil
+		}
+		s.end(t.Name.Local)
+	case xml.CharData:
+		if s.inText && s.skip == 0 && s.text.Len() < maxCell {
+			s.text.Write(t)
+		}
+	}
+	return nil
+}
+
+func (s *slide) start(e xml.StartElement) {
+	switch e.Name.Local {
+	case "sld":
+		s.hidden = attr(e, "show") == "0"
+	case "sp":
+		s.title = false
+	case "ph":
+		kind := attr(e, "type")
+		s.title = kind == "title" || kind == "ctrTitle"
+		if kind == "sldNum" || kind == "dt" || kind == "ftr" {
+			s.depth = -1 // its text is dropped
+		}
+	case "p", "pPr":
+		if s.depth >= 0 {
+			s.depth = number(attr(e, "lvl"))
+		}
+	case "t":
+		s.inText = true
+	case "br":
+		s.text.WriteByte('\n')
+	case "tbl":
+		s.table, s.rows = s.table+1, 0
+	}
+}
+
+func (s *slide) end(name string) {
+	switch name {
+	case "t":
+		s.inText = false
+	case "p":
+		s.paragraph()
+	case "sp":
+		s.title, s.depth = false, 0
+	case "tc":
+		s.cells, s.cell = append(s.cells, strings.Join(s.cell, "\n")), nil
+	case "tr":
+		row, first := s.cells, s.rows == 0
+		s.cells, s.rows = nil, s.rows+1
+		s.held = append(s.held, func() error {
+			if first {
+				return s.sink.Head(row)
+			}
+			return s.sink.Row(row, 0)
+		})
+	case "tbl":
+		s.table--
+	}
+}
+
+func (s *slide) paragraph() {
+	text := strings.TrimSpace(s.text.String())
+	s.text.Reset()
+	depth := s.depth
+	switch {
+	case text == "" || depth < 0:
+	case s.table > 0:
+		s.cell = append(s.cell, text)
+	case s.title:
+		s.named = strings.TrimSpace(s.named + " " + oneLine(text))
+	default:
+		s.held = append(s.held, func() error { return s.sink.Item(depth, "-", text) })
+	}
+}
+
+func (s *slide) flush() error {
+	if s.hidden {
+		return nil
+	}
+	if s.named != "" {
+		if err := s.sink.Heading(1, s.named); err != nil {
+			return err
+		}
+	}
+	for _, out := range s.held {
+		if err := out(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

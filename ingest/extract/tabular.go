@@ -1,0 +1,86 @@
+package extract
+
+import (
+	"strings"
+	"unicode"
+)
+
+// tabular tells the tables of a sheet from what stands around them: lines with
+// one value are text, the first row with more is a table's head, and so is a
+// row of words after an empty one.
+type tabular struct {
+	sink Sink
+	open bool // rows belong to a table
+	gap  bool // an empty row came after the table's last one
+	only *cell
+}
+
+// cell is a line that waits: alone it is text, above rows like it a column.
+type cell struct {
+	text   string
+	number int
+}
+
+func (t *tabular) row(cells []string, number int) error {
+	used, last := 0, 0
+	for i, c := range cells {
+		if strings.TrimSpace(c) != "" {
+			used, last = used+1, i+1
+		}
+	}
+	cells = cells[:last]
+	switch {
+	case used == 0:
+		t.gap = t.open || t.gap
+		return nil
+	case used == 1 && (!t.open || t.gap):
+		t.open, t.gap = false, false
+		return t.line(strings.TrimSpace(cells[last-1]), number)
+	case !t.open || t.gap && words(cells):
+		if err := t.end(); err != nil {
+			return err
+		}
+		t.open, t.gap = true, false
+		return t.sink.Head(cells)
+	}
+	t.gap = false
+	return t.sink.Row(cells, number)
+}
+
+// line takes a row with one value. The first two tell whether the sheet is a
+// single column: then the first is its head.
+func (t *tabular) line(text string, number int) error {
+	before := t.only
+	t.only = &cell{text, number}
+	if before == nil {
+		return nil
+	}
+	if before.number+1 == number && before.number == 1 {
+		t.only, t.open = nil, true
+		if err := t.sink.Head([]string{before.text}); err != nil {
+			return err
+		}
+		return t.sink.Row([]string{text}, number)
+	}
+	return t.sink.Paragraph(before.text)
+}
+
+// end gives out a line that waits.
+func (t *tabular) end() error {
+	if t.only == nil {
+		return nil
+	}
+	text := t.only.text
+	t.only = nil
+	return t.sink.Paragraph(text)
+}
+
+// words tells whether no cell holds a digit first: a head, not a row.
+func words(cells []string) bool {
+	for _, c := range cells {
+		if c = strings.TrimSpace(c); c != "" && unicode.IsDigit(rune(c[0])) {
+			return false
+		}
+	}
+	return true
+}
