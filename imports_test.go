@@ -33,7 +33,7 @@ var mayImport = map[string][]string{
 	"stores":            {},
 	"stores/cached":     {"stores"},
 	"stores/ledger":     {"stores", "internal/ids"},
-	"stores/textindex":  {"stores", "internal/terms"},
+	"stores/textindex":  {"stores", "internal/lexical"},
 	"stores/storestest": {"stores"},
 
 	"internal/demo":            {"internal/terms"},
@@ -43,6 +43,7 @@ var mayImport = map[string][]string{
 	"intent/train":             {"intent", "internal/eval/intenteval"},
 	"internal/eval/memoryeval": {"learn", "policy", "stores"},
 	"internal/ids":             {},
+	"internal/lexical":         {"internal/terms"},
 	"internal/prefilter":       {},
 	"internal/terms":           {},
 	"internal/tokens":          {},
