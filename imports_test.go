@@ -17,7 +17,7 @@ import (
 // mayImport is who may know whom. A package missing here fails the test.
 var mayImport = map[string][]string{
 	".": {"cli"},
-	"cli": {"admin", "assemble", "chat", "ingest", "intent", "learn", "learn/judge", "llm", "policy", "proxy", "stores", "stores/cached", "stores/ledger", "stores/textindex",
+	"cli": {"admin", "assemble", "chat", "ingest", "intent", "learn", "learn/judge", "llm", "policy", "proxy", "stores", "stores/cached", "stores/ledger", "stores/textindex", "stores/weaviate",
 		"internal/demo", "internal/eval/intenteval", "internal/tokens"},
 	"proxy":    {"assemble", "chat", "intent", "learn", "policy", "stores", "internal/hostcheck", "internal/ids"},
 	"admin":    {"ingest", "intent", "policy", "stores", "internal/hostcheck", "internal/ids", "internal/tokens"},

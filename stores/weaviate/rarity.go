@@ -183,7 +183,7 @@ func (x *Index) grow(tenant string, epoch int, s *sample) {
 	x.calls.Add(1) // within a call, so that Close waits
 	go func() {
 		defer x.calls.Done()
-		ctx, cancel := context.WithTimeout(context.Background(), searchLimit)
+		ctx, cancel := context.WithTimeout(x.background, searchLimit)
 		defer cancel()
 		for s.next != "" && s.read < samplePage*samplePart && !x.closed.Load() {
 			more, err := x.readPage(ctx, tenant, s)

@@ -14,12 +14,15 @@ package weaviate
 import (
 	"cmp"
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,6 +71,7 @@ type Index struct {
 	server *server
 	log    *slog.Logger
 	clock  func() time.Time
+	space  []byte
 	prefix string // of this ledger's tenants
 	idle   time.Duration
 
@@ -80,10 +84,11 @@ type Index struct {
 	rarity  rarity
 	tenants tenants
 
-	closed atomic.Bool
-	stop   context.CancelFunc
-	works  sync.WaitGroup
-	calls  sync.WaitGroup
+	closed     atomic.Bool
+	background context.Context // ends with stop
+	stop       context.CancelFunc
+	works      sync.WaitGroup
+	calls      sync.WaitGroup
 }
 
 // New returns the index of c. It waits for the server for some seconds and goes
@@ -98,7 +103,8 @@ func New(ctx context.Context, c Config) (*Index, error) {
 		return nil, errors.New("weaviate: no namespace")
 	}
 	x := &Index{server: newServer(u.Scheme, u.Host, c.APIKey), log: c.Logger, clock: c.Clock, idle: cmp.Or(c.Idle, defaultIdle),
-		prefix: digest(c.Namespace)[:12], doubt: make(chan struct{}, 1)}
+		space: slices.Clone(c.Namespace), doubt: make(chan struct{}, 1)}
+	x.prefix = x.digest("namespace")[:12]
 	if x.log == nil {
 		x.log = slog.New(slog.DiscardHandler)
 	}
@@ -107,20 +113,20 @@ func New(ctx context.Context, c Config) (*Index, error) {
 	}
 	x.breaker.clock, x.rarity.clock = x.clock, x.clock
 	x.tenants.used = map[string]time.Time{}
+	x.background, x.stop = context.WithCancel(context.Background())
 	look, cancel := context.WithTimeout(ctx, firstLook)
 	err = x.setUp(look)
 	cancel()
 	if errors.Is(err, ErrRefused) || errors.Is(err, errOld) {
+		x.stop()
 		x.server.close()
 		return nil, err
 	}
 	if err != nil {
 		x.log.Error("the search index cannot be reached: documents are not found until it can", "url", c.URL, "error", err)
 	}
-	background, stop := context.WithCancel(context.Background())
-	x.stop = stop
-	x.works.Go(func() { x.watch(background) })
-	x.works.Go(func() { x.cool(background) })
+	x.works.Go(func() { x.watch(x.background) })
+	x.works.Go(func() { x.cool(x.background) })
 	return x, nil
 }
 
@@ -264,13 +270,15 @@ func (x *Index) setUp(ctx context.Context) error {
 
 // tenant is the name of a tenant on the server. Names there are short and of
 // few characters, and a tenant's own may be an address.
-func (x *Index) tenant(tenant string) string { return x.prefix + "-" + digest([]byte(tenant)) }
+func (x *Index) tenant(tenant string) string { return x.prefix + "-" + x.digest("tenant", tenant) }
 
 // filledMark is the name of a tenant that holds nothing and says that all of
 // this ledger's passages were put.
 func (x *Index) filledMark() string { return x.prefix + "-filled" }
 
-func digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:16])
+// digest is keyed, so that nobody who can read the server can try out names.
+func (x *Index) digest(parts ...string) string {
+	mac := hmac.New(sha256.New, x.space)
+	mac.Write([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(mac.Sum(nil)[:16])
 }
