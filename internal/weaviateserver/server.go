@@ -31,6 +31,7 @@ type Config struct {
 	Dir  string    // for its data; made when missing
 	Port int       // of its HTTP interface; 0 = a free one
 	Log  io.Writer // for what it prints; nil = kept, to be told when it does not start
+	Env  []string  // further variables, NAME=value, over those that it is run with
 }
 
 // Server is a Weaviate on 127.0.0.1 that takes Key alone. Its methods are for
@@ -186,6 +187,9 @@ func (s *Server) environment() []string {
 		"CLUSTER_HOSTNAME=node1", "CLUSTER_IN_LOCALHOST=true", "CLUSTER_BIND_ADDR=127.0.0.1", "CLUSTER_ADVERTISE_ADDR=127.0.0.1",
 		"RAFT_BOOTSTRAP_EXPECT=1", "RAFT_JOIN=node1", "RAFT_TIMEOUTS_MULTIPLIER=1",
 		"GO_PROFILING_DISABLE=true", "GOMEMLIMIT=3GiB",
+		// The other way of ranking loses passages in this version: of two judged
+		// sets of questions it found 76 and 93 % where this one finds 99.
+		"USE_INVERTED_SEARCHABLE=false",
 		port("GRPC_PORT", portGRPC), port("CLUSTER_GOSSIP_BIND_PORT", portGossip), port("CLUSTER_DATA_BIND_PORT", portData),
 		port("RAFT_PORT", portRaft), port("RAFT_INTERNAL_RPC_PORT", portRaftRPC),
 	}
@@ -194,7 +198,7 @@ func (s *Server) environment() []string {
 			env = append(env, name+"="+v)
 		}
 	}
-	return env
+	return append(env, s.cfg.Env...)
 }
 
 // ready asks the server whether it is; that needs no key.
@@ -241,6 +245,9 @@ func (s *Server) end(how syscall.Signal) error {
 	<-s.ended
 	return fmt.Errorf("weaviateserver: did not end within %v and was killed", endWithin)
 }
+
+// Wipe removes all data of a server that has ended.
+func (s *Server) Wipe() error { return os.RemoveAll(s.cfg.Dir) }
 
 // tail keeps the last of what is written to it.
 type tail struct {

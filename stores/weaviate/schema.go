@@ -51,6 +51,23 @@ func (s *server) has(ctx context.Context, path string) (bool, error) {
 	return false, toldStatus(r.StatusCode, r.Body)
 }
 
+// losesPassages tells whether the collection is ranked in the way that loses
+// passages, which the server decides when it makes one.
+func (s *server) losesPassages(ctx context.Context) (bool, error) {
+	r, err := s.con.RunREST(ctx, "/schema/"+collection, http.MethodGet, nil)
+	if err != nil {
+		return false, told(err)
+	}
+	if r.StatusCode != http.StatusOK {
+		return false, toldStatus(r.StatusCode, r.Body)
+	}
+	var class struct {
+		InvertedIndexConfig struct{ UsingBlockMaxWAND bool } // unknown to the client's models
+	}
+	err = r.DecodeBodyIntoTarget(&class)
+	return class.InvertedIndexConfig.UsingBlockMaxWAND, told(err)
+}
+
 // createCollection makes the collection, or finds that somebody else just has.
 func (s *server) createCollection(ctx context.Context) error {
 	err := told(s.schema.ClassCreator().WithClass(passages()).Do(ctx))

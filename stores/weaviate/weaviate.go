@@ -69,6 +69,7 @@ const (
 // from many goroutines.
 type Index struct {
 	server *server
+	host   string
 	log    *slog.Logger
 	clock  func() time.Time
 	space  []byte
@@ -102,7 +103,7 @@ func New(ctx context.Context, c Config) (*Index, error) {
 	if len(c.Namespace) == 0 {
 		return nil, errors.New("weaviate: no namespace")
 	}
-	x := &Index{server: newServer(u.Scheme, u.Host, c.APIKey), log: c.Logger, clock: c.Clock, idle: cmp.Or(c.Idle, defaultIdle),
+	x := &Index{server: newServer(u.Scheme, u.Host, c.APIKey), host: u.Host, log: c.Logger, clock: c.Clock, idle: cmp.Or(c.Idle, defaultIdle),
 		space: slices.Clone(c.Namespace), doubt: make(chan struct{}, 1)}
 	x.prefix = x.digest("namespace")[:12]
 	if x.log == nil {
@@ -253,6 +254,14 @@ func (x *Index) setUp(ctx context.Context) error {
 	}
 	if err != nil {
 		return err
+	}
+	if !x.open.Load() {
+		if lossy, err := x.server.losesPassages(ctx); err != nil {
+			return err
+		} else if lossy {
+			x.log.Error("the search index misses passages that it holds: its server ranks by BlockMax WAND, which Weaviate 1.35 does wrongly. "+
+				"Set USE_INVERTED_SEARCHABLE=false on the server and delete the collection; it is filled again", "collection", collection)
+		}
 	}
 	if !filled && (!there || !x.open.Load()) {
 		x.rarity.forget()
