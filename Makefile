@@ -3,10 +3,10 @@ GO ?= go
 FUZZTIME ?= 20s
 SOAK ?= 30s
 
-.PHONY: help build check test race bench e2e fuzz soak train
+.PHONY: help build check test race bench e2e fuzz soak train weaviate weaviate-install
 
 help: ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 build: ## the static binary, ./strata
 	CGO_ENABLED=0 $(GO) build -trimpath -o strata .
@@ -42,3 +42,9 @@ soak: ## load with aborts under the race detector for SOAK
 
 train: ## the weights of the intent classifier from intent/train/data, the same bits each time
 	$(GO) run ./intent/train -out intent/weights.bin
+
+weaviate: ## a Weaviate on 127.0.0.1:8080, built on first use into the user's cache folder
+	$(GO) run ./internal/weaviateserver/run
+
+weaviate-install: ## that server alone, for the tests that need it
+	$(GO) run ./internal/weaviateserver/run -install

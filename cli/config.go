@@ -96,7 +96,8 @@ type Config struct {
 	} `yaml:"ledger"`
 
 	Index struct {
-		URL string `yaml:"url" doc:"File of the search index, which can be deleted at any time. Default: index.db in data_dir."`
+		URL    string `yaml:"url" doc:"File of the search index, which can be deleted at any time, or a Weaviate server, as http://weaviate:8080. Default: index.db in data_dir."`
+		APIKey string `yaml:"api_key" secret:"true" doc:"Sent to the Weaviate server of index.url."`
 	} `yaml:"index"`
 
 	AllowOrigins []string `yaml:"allow_origins" doc:"Origins of browser pages that may call, such as http://localhost:3000."`

@@ -23,14 +23,13 @@ import (
 	"strata/stores"
 	"strata/stores/cached"
 	"strata/stores/ledger"
-	"strata/stores/textindex"
 )
 
 // backends is everything that stands on the stores.
 type backends struct {
 	ledger   *ledger.Ledger
 	recorder *recorder // of ledger
-	index    *textindex.Index
+	index    index
 	cache    *cached.Cache[*assemble.Rows]
 	learner  *learn.Learner
 	judge    *judging // nil = off
@@ -62,12 +61,12 @@ func (s *server) openBackends(opening context.Context) (_ *backends, err error) 
 			_ = b.closeAll(opening)
 		}
 	}()
-	ledgerPath, indexPath := s.storePath(s.cfg.Ledger.URL, "ledger.db"), s.storePath(s.cfg.Index.URL, "index.db")
+	ledgerPath := s.storePath(s.cfg.Ledger.URL, "ledger.db")
 	if b.ledger, err = ledger.New(ctx, ledger.Config{Path: ledgerPath, Logger: s.log}); err != nil {
 		return nil, newStoreError("ledger.url", ledgerPath, err)
 	}
-	if b.index, err = s.openIndex(ctx, indexPath); err != nil {
-		return nil, newStoreError("index.url", indexPath, err)
+	if b.index, err = s.openIndex(ctx, b.ledger.Secret()); err != nil {
+		return nil, err
 	}
 	b.cache, err = cached.New(b.ledger, cached.Config[*assemble.Rows]{Prepare: assemble.Prepare, Bytes: (*assemble.Rows).Bytes})
 	if err != nil {
@@ -85,9 +84,7 @@ func (s *server) openBackends(opening context.Context) (_ *backends, err error) 
 	b.run(func() { b.ingester.Run(ctx) })
 	b.run(func() { b.learner.Run(ctx) })
 	b.run(func() { b.expire(ctx, s) })
-	if b.index.NeedsRebuild() {
-		b.run(func() { b.rebuild(ctx, s) })
-	}
+	b.run(func() { b.keepFilled(ctx, s) })
 	return b, nil
 }
 
@@ -106,41 +103,9 @@ func (s *server) freshTmp() string {
 	return dir
 }
 
-// openIndex opens the index. A damaged one is put aside and made anew: the
-// ledger holds all that was in it.
-func (s *server) openIndex(ctx context.Context, path string) (*textindex.Index, error) {
-	cfg := textindex.Config{Path: path, Logger: s.log}
-	x, err := textindex.New(ctx, cfg)
-	if !errors.Is(err, stores.ErrUnreadable) || errors.Is(err, textindex.ErrForeign) {
-		return x, err
-	}
-	kept, failed := textindex.SetAside(path, time.Now())
-	if failed != nil {
-		return nil, errors.Join(err, failed)
-	}
-	s.log.Error("the search index is damaged and was put aside; it is built anew, and documents come back as that goes on", "kept", kept, "error", err)
-	return textindex.New(ctx, cfg)
-}
-
 func (b *backends) run(work func()) {
 	b.works.Add(1)
 	go func() { defer b.works.Done(); work() }()
-}
-
-// rebuild fills an index that was made new. Searches meanwhile find what is
-// in it already.
-func (b *backends) rebuild(ctx context.Context, s *server) {
-	began := time.Now()
-	n, err := b.ingester.Rebuild(ctx, nil)
-	if err == nil {
-		err = b.index.Rebuilt(ctx)
-	}
-	switch {
-	case err == nil && n > 0:
-		s.log.Info("the search index was rebuilt", "passages", n, "took", time.Since(began).Round(time.Millisecond).String())
-	case err != nil && ctx.Err() == nil:
-		s.log.Error("the search index is incomplete; it is rebuilt at the next start", "error", err)
-	}
 }
 
 func (b *backends) expire(ctx context.Context, s *server) {

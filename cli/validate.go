@@ -59,10 +59,13 @@ func (c *Config) validateChoices() error {
 }
 
 func (c *Config) validateStores() error {
-	for _, e := range []struct{ key, value string }{{"ledger.url", c.Ledger.URL}, {"index.url", c.Index.URL}} {
-		if strings.Contains(e.value, "://") && !strings.HasPrefix(e.value, "file://") {
-			return bad(e.key, "only files are supported; name a path such as /var/lib/strata/strata.db")
-		}
+	switch server, err := indexServer(c.Index.URL); {
+	case strings.Contains(c.Ledger.URL, "://") && !strings.HasPrefix(c.Ledger.URL, "file://"):
+		return bad("ledger.url", "only files are supported; name a path such as /var/lib/strata/strata.db")
+	case err != nil:
+		return bad("index.url", "%v", err)
+	case server == "" && c.Index.APIKey != "":
+		return bad("index.api_key", "is for a Weaviate server, and index.url names none; write that like http://weaviate:8080")
 	}
 	return nil
 }
@@ -124,7 +127,7 @@ func (c *Config) validateNumbers() error {
 // would otherwise come out as an error of every single call. It never repeats
 // the value.
 func (c *Config) validateSecrets() error {
-	for _, e := range []struct{ key, value string }{{"upstream.api_key", c.Upstream.APIKey}, {"admin.token", c.Admin.Token}} {
+	for _, e := range []struct{ key, value string }{{"upstream.api_key", c.Upstream.APIKey}, {"admin.token", c.Admin.Token}, {"index.api_key", c.Index.APIKey}} {
 		if strings.ContainsFunc(e.value, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			return bad(e.key, "holds a space, a line break or a character outside ASCII; copy it again")
 		}

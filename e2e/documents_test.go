@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"strata/internal/weaviateserver"
 )
 
 // asRAG makes the question one for the documents, so that what is tested is
@@ -63,8 +65,20 @@ func (a reply) cited() []string {
 	return out
 }
 
-func TestC095NewVersionReplacesTheOldOne(t *testing.T) {
-	r := newRig(t, nil, patient)
+// onBothIndexes runs a test with the index in a file and with one on a Weaviate.
+func onBothIndexes(t *testing.T, test func(t *testing.T, set ...string)) {
+	t.Run("file", func(t *testing.T) { test(t, patient) })
+	t.Run("weaviate", func(t *testing.T) { test(t, append(onWeaviate(sharedWeaviate.For(t)), patient)...) })
+}
+
+func onWeaviate(s *weaviateserver.Server) []string {
+	return []string{"STRATA_INDEX_URL=" + s.URL(), "STRATA_INDEX_API_KEY=" + weaviateserver.Key}
+}
+
+func TestC095NewVersionReplacesTheOldOne(t *testing.T) { onBothIndexes(t, newVersionReplacesTheOldOne) }
+
+func newVersionReplacesTheOldOne(t *testing.T, set ...string) {
+	r := newRig(t, nil, set...)
 	first := r.putDocument(t, "", "contacts.md", caseFile(t, "C095v1.md"))
 	a := r.ask(t, u1("C095-1"), user("值班电话是多少？"))
 	a.wantClientBytes(t)
@@ -107,8 +121,10 @@ func TestC095NewVersionReplacesTheOldOne(t *testing.T) {
 	}
 }
 
-func TestC097DeletedDocumentIsGone(t *testing.T) {
-	r := newRig(t, nil, patient)
+func TestC097DeletedDocumentIsGone(t *testing.T) { onBothIndexes(t, deletedDocumentIsGone) }
+
+func deletedDocumentIsGone(t *testing.T, set ...string) {
+	r := newRig(t, nil, set...)
 	const text = "# Parking\n\nThe parking garage opens with badge colour violet, PARK-31.\n"
 	ask := func(session string) reply {
 		t.Helper()
@@ -136,8 +152,10 @@ func TestC097DeletedDocumentIsGone(t *testing.T) {
 
 // TestC097DeletedInTheMiddleOfATurn: the calls of a tool loop get the same
 // text, but never what has been deleted meanwhile.
-func TestC097DeletedInTheMiddleOfATurn(t *testing.T) {
-	r := newRig(t, loopUpstream, patient)
+func TestC097DeletedInTheMiddleOfATurn(t *testing.T) { onBothIndexes(t, deletedInTheMiddleOfATurn) }
+
+func deletedInTheMiddleOfATurn(t *testing.T, set ...string) {
+	r := newRig(t, loopUpstream, set...)
 	r.putDocument(t, "", "register.md", registerText)
 	w := u1("C097-loop")
 	r.ask(t, w, toolLoop("what is my project code", 0)...).wantTimes(t, registerHit, 1)
@@ -147,8 +165,10 @@ func TestC097DeletedInTheMiddleOfATurn(t *testing.T) {
 	a.wantTransparent(t)
 }
 
-func TestC097DeleteDuringIngestion(t *testing.T) {
-	r := newRig(t, nil, patient)
+func TestC097DeleteDuringIngestion(t *testing.T) { onBothIndexes(t, deleteDuringIngestion) }
+
+func deleteDuringIngestion(t *testing.T, set ...string) {
+	r := newRig(t, nil, set...)
 	var text strings.Builder
 	text.WriteString("# Parking\n\n")
 	for n := 0; text.Len() < 9<<20; n++ {
@@ -190,8 +210,10 @@ func TestC097DeleteDuringIngestion(t *testing.T) {
 	r.ask(t, u1("C097-8"), user("Which badge colour opens the parking garage?")).wantTransparent(t)
 }
 
-func TestC098TwoCharacterWords(t *testing.T) {
-	r := newRig(t, nil, patient)
+func TestC098TwoCharacterWords(t *testing.T) { onBothIndexes(t, twoCharacterWords) }
+
+func twoCharacterWords(t *testing.T, set ...string) {
+	r := newRig(t, nil, set...)
 	r.putDocument(t, "", "manual.md", caseFile(t, "C098.md"))
 	for question, want := range map[string]string{
 		"部署": "一", "部署方案": "一", "谁负责值守": "二", "静默发布怎么回滚？": "三", "營造": "四", "rollback": "三",
@@ -211,8 +233,10 @@ func TestC098TwoCharacterWords(t *testing.T) {
 	}
 }
 
-func TestC115DocumentsOfAnotherTenant(t *testing.T) {
-	r := newRig(t, nil, patient)
+func TestC115DocumentsOfAnotherTenant(t *testing.T) { onBothIndexes(t, documentsOfAnotherTenant) }
+
+func documentsOfAnotherTenant(t *testing.T, set ...string) {
+	r := newRig(t, nil, set...)
 	contacts := func(number string) string {
 		return "# Contacts\n\n## Night\nThe on-call number at night is " + number + "-N.\n\n## Day\nThe on-call number by day is " + number +
 			"-D.\n\n## Weekend\nThe on-call number at the weekend is " + number + "-W.\n"
@@ -271,8 +295,10 @@ func TestC115DocumentsOfAnotherTenant(t *testing.T) {
 
 // TestGroupsOfDocuments: what is for one group alone is found by its members,
 // and takes nobody else's place in the ranks.
-func TestGroupsOfDocuments(t *testing.T) {
-	r := newRig(t, nil, patient)
+func TestGroupsOfDocuments(t *testing.T) { onBothIndexes(t, groupsOfDocuments) }
+
+func groupsOfDocuments(t *testing.T, set ...string) {
+	r := newRig(t, nil, set...)
 	var bands strings.Builder
 	for n := range 600 {
 		fmt.Fprintf(&bands, "## Level five, %d\nWhat is the salary band of level five? The salary band of level five is BAND-90, note %d.\n\n", n, n)

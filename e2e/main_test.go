@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"strata/internal/weaviateserver"
+
 	// Nothing of it is used: a change of the program must make the results that
 	// the go command keeps of these tests void.
 	_ "strata/cli"
@@ -17,6 +19,9 @@ var build struct {
 	binary string
 	err    error // why there is none
 }
+
+// sharedWeaviate is the server of all tests that leave it as it is.
+var sharedWeaviate weaviateserver.Shared
 
 func TestMain(m *testing.M) {
 	os.Exit(testMain(m))
@@ -29,6 +34,7 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	defer sharedWeaviate.Close()
 	build.binary = filepath.Join(dir, "strata")
 	build.err = compile(build.binary, "CGO_ENABLED=0")
 	return m.Run()

@@ -13,7 +13,7 @@ import (
 
 	"modernc.org/sqlite"
 
-	"strata/internal/terms"
+	"strata/internal/lexical"
 	"strata/stores"
 )
 
@@ -156,7 +156,7 @@ func (x *Index) prepareFile(ctx context.Context) error {
 }
 
 // analysis names all that decides which terms a passage has.
-func analysis() string { return "terms " + terms.Version + ", phrases 1" }
+func analysis() string { return lexical.Version }
 
 // sound reads the whole of a small file: damage is found at the start, not by
 // the first question that meets it. Large files are checked as they are read.

@@ -7,40 +7,24 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
+	"strata/internal/lexical"
 	"strata/stores"
 )
 
-// Ranking is BM25 with these weights. They were fitted together on four sets of
-// questions in two languages and checked on eight of other kinds; the figures
-// are flat around each of them.
+// Ranking is BM25 with these weights, and those of the terms in lexical.
+// They were fitted together on four sets of questions in two languages and
+// checked on eight of other kinds; the figures are flat around each of them.
 const (
 	k1 = 1.2
 	b  = 0.75
 	// A term of title or heading counts as so many in the text.
 	headWeight = 1.5
-	// Words that make a question a question count little, phrases add to
-	// their words.
-	weakWeight   = 0.3
-	phraseWeight = 0.5
-	// No repetition in a question makes a term count more than so many times.
-	maxRepeat = 3
-	// A question with so many words of its subject is looked up without the
-	// shortest function words ("the", "of"), which nearly every passage holds:
-	// half the time, and a few thousandths of recall.
-	enoughWords   = 6
-	shortFunction = 3
 )
 
-// The limits of one search: the rarest terms of a question are looked up, and
-// so many hits are given at most.
-const (
-	maxTerms = 128
-	maxCuts  = 1024
-	maxHits  = 4000
-)
+// maxHits is how many hits one search gives at most.
+const maxHits = 4000
 
 // Search returns the limit passages of tenant that fit query best, best first:
 // BM25 over title, heading and text together. Only those are returned that
@@ -49,11 +33,10 @@ func (x *Index) Search(ctx context.Context, tenant, query string, limit int) ([]
 	if tenant == "" {
 		return nil, stores.ErrScope
 	}
-	cuts := cutText(nil, query)
-	if len(cuts) == 0 || limit <= 0 {
+	q := question{lexical.NewQuestion(query)}
+	if q.Question == nil || limit <= 0 {
 		return nil, nil
 	}
-	q := newQuestion(cuts[:min(len(cuts), maxCuts)])
 	var hits []stores.Hit
 	err := x.read(ctx, func(r *reader) error {
 		t, err := r.tenant(ctx, tenant)
@@ -64,112 +47,36 @@ func (x *Index) Search(ctx context.Context, tenant, query string, limit int) ([]
 		if err != nil {
 			return err
 		}
-		q.weigh(rows, t)
+		for _, row := range rows {
+			q.Terms[row.term].DF += row.n
+		}
+		q.Weigh(t.passages)
 		best, err := q.rank(rows, t, min(limit, maxHits))
 		if err != nil {
 			return err
 		}
-		hits, err = r.name(ctx, t.id, best, q.cover)
+		hits, err = r.name(ctx, t.id, best, q)
 		return err
 	})
 	return hits, err
 }
 
-// question is a query on its way through the index.
-type question struct {
-	terms []qterm // distinct
-	index map[int64]int
-	cover coverage
-	cuts  []cut
-}
-
-// qterm is one distinct term of a question.
-type qterm struct {
-	hash   int64
-	repeat int
-	weight float64 // of its class, later times its rarity
-	df     int     // passages that hold it
-	bit    int     // its place in a passage's mask; -1: too common to count in a question this long
-}
-
-func newQuestion(cuts []cut) *question {
-	cuts = withoutShort(cuts)
-	q := &question{index: make(map[int64]int, len(cuts)), cuts: cuts}
-	for _, c := range cuts {
-		if i, ok := q.index[c.hash]; ok {
-			q.terms[i].repeat = min(q.terms[i].repeat+1, maxRepeat)
-			continue
-		}
-		w := 1.0
-		switch {
-		case c.weak:
-			w = weakWeight
-		case c.class == phrase:
-			w = phraseWeight
-		}
-		q.index[c.hash] = len(q.terms)
-		q.terms = append(q.terms, qterm{hash: c.hash, repeat: 1, weight: w})
-	}
-	return q
-}
-
-func withoutShort(cuts []cut) []cut {
-	words := make(map[int64]bool, len(cuts))
-	for _, c := range cuts {
-		if c.class == word && !c.weak {
-			words[c.hash] = true
-		}
-	}
-	if len(words) < enoughWords {
-		return cuts
-	}
-	return slices.DeleteFunc(cuts, func(c cut) bool {
-		return c.class == word && c.weak && len(c.text) <= shortFunction // no pair is that short
-	})
-}
+// question is a query that finds its passages in postings.
+type question struct{ *lexical.Question }
 
 // postings is one row of them.
 type postings struct {
-	term  int // in question.terms
+	term  int // in question.Terms
 	block int64
 	n     int
 	data  []byte
 }
 
-// weigh turns the terms' frequencies into weights and keeps the heaviest.
-func (q *question) weigh(rows []postings, t tenantRow) {
-	for _, row := range rows {
-		q.terms[row.term].df += row.n
-	}
-	n := float64(t.passages)
-	order := make([]int, len(q.terms))
-	for i := range q.terms {
-		term := &q.terms[i]
-		df := float64(term.df)
-		term.weight *= float64(term.repeat) * math.Log(1+(n-df+0.5)/(df+0.5))
-		term.bit = -1
-		order[i] = i
-	}
-	slices.SortFunc(order, func(i, j int) int {
-		return cmp.Or(cmp.Compare(q.terms[j].weight, q.terms[i].weight), cmp.Compare(i, j))
-	})
-	for bit, i := range order[:min(len(order), maxTerms)] {
-		q.terms[i].bit = bit
-	}
-	q.cover = newCoverage(q, t.passages)
-}
-
-// mask says which terms of a question a passage holds.
-type mask [maxTerms / 64]uint64
-
-func (m *mask) set(bit int)     { m[bit/64] |= 1 << (bit % 64) }
-func (m *mask) has(o mask) bool { return m[0]&o[0] != 0 || m[1]&o[1] != 0 }
-
 // found is a passage that may be among the best.
 type found struct {
 	num   int64
 	score float32
-	mask  mask
+	mask  lexical.Mask
 }
 
 // better orders by score, then by age.
@@ -178,7 +85,7 @@ func better(a, b found) int {
 }
 
 // rank scores block by block and returns the best limit passages in order.
-func (q *question) rank(rows []postings, t tenantRow, limit int) ([]found, error) {
+func (q question) rank(rows []postings, t tenantRow, limit int) ([]found, error) {
 	slices.SortFunc(rows, func(a, b postings) int {
 		return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.term, b.term))
 	})
@@ -188,11 +95,11 @@ func (q *question) rank(rows []postings, t tenantRow, limit int) ([]found, error
 	for i := 0; i < len(rows); {
 		block := rows[i].block
 		for ; i < len(rows) && rows[i].block == block; i++ {
-			term := q.terms[rows[i].term]
-			if term.bit < 0 {
+			term := q.Terms[rows[i].term]
+			if term.Bit < 0 {
 				continue
 			}
-			if !page.add(rows[i].data, float32(term.weight*(k1+1)), term.bit, &counts, &lengths) {
+			if !page.add(rows[i].data, float32(term.Weight*(k1+1)), term.Bit, &counts, &lengths) {
 				return nil, fmt.Errorf("%w: broken postings", stores.ErrUnreadable)
 			}
 		}
@@ -214,7 +121,7 @@ func scales(t tenantRow) (counts, lengths [256]float32) {
 // sheet sums up one block.
 type sheet struct {
 	score [blockSize]float32
-	mask  [blockSize]mask
+	mask  [blockSize]lexical.Mask
 }
 
 // add scores a row of postings. It reports whether the row is whole.
@@ -335,10 +242,10 @@ func (r *reader) tenant(ctx context.Context, tenant string) (t tenantRow, err er
 }
 
 // postings reads the rows of q's terms.
-func (r *reader) postings(ctx context.Context, tenant int64, q *question) ([]postings, error) {
-	hashes := make([]int64, len(q.terms))
-	for i, t := range q.terms {
-		hashes[i] = t.hash
+func (r *reader) postings(ctx context.Context, tenant int64, q question) ([]postings, error) {
+	hashes := make([]int64, len(q.Terms))
+	for i, t := range q.Terms {
+		hashes[i] = t.Hash
 	}
 	list, err := json.Marshal(hashes)
 	if err != nil {
@@ -356,21 +263,21 @@ func (r *reader) postings(ctx context.Context, tenant int64, q *question) ([]pos
 		if err := rows.Scan(&term, &p.block, &p.n, &p.data); err != nil {
 			return nil, err
 		}
-		p.term = q.index[term]
+		p.term = q.Index(term)
 		out = append(out, p)
 	}
 	return out, rows.Err()
 }
 
 // name turns numbers into ids.
-func (r *reader) name(ctx context.Context, tenant int64, best []found, cover coverage) ([]stores.Hit, error) {
+func (r *reader) name(ctx context.Context, tenant int64, best []found, q question) ([]stores.Hit, error) {
 	keys := make([]int64, len(best))
 	place := make(map[int64]int, len(best))
 	hits := make([]stores.Hit, len(best))
 	for i, f := range best {
 		keys[i] = tenant<<numberBits | f.num
 		place[keys[i]] = i
-		hits[i] = stores.Hit{Score: float64(f.score), Cover: cover.of(f.mask)}
+		hits[i] = stores.Hit{Score: float64(f.score), Cover: q.Cover(f.mask)}
 	}
 	list, err := json.Marshal(keys)
 	if err != nil {

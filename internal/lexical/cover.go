@@ -1,4 +1,4 @@
-package textindex
+package lexical
 
 import "math"
 
@@ -26,10 +26,10 @@ type coverage struct {
 // unit is covered by a passage that holds any of its terms.
 type unit struct {
 	weight float64
-	terms  mask
+	terms  Mask
 }
 
-func newCoverage(q *question, passages int) coverage {
+func newCoverage(q *Question, passages int) coverage {
 	n := float64(passages + background)
 	c := coverage{total: doubt * math.Log(1+n)}
 	lone := q.loneWord()
@@ -37,20 +37,20 @@ func newCoverage(q *question, passages int) coverage {
 	seen := make(map[sides]bool, len(q.cuts))
 	for i, cut := range q.cuts {
 		near := []int{i}
-		unit, weak := unit{weight: 1}, cut.weak
-		key := sides{self: cut.hash}
+		unit, weak := unit{weight: 1}, cut.Weak
+		key := sides{self: cut.Hash}
 		switch {
-		case cut.class == phrase || cut.class == word && partOfRun(q.cuts, i):
+		case cut.Class == Phrase || cut.Class == Word && partOfRun(q.cuts, i):
 			continue
-		case lone && cut.class == char:
+		case lone && cut.Class == Char:
 			unit.weight = 0.5
-		case cut.class == char && (cut.before || cut.after):
+		case cut.Class == Char && (cut.before || cut.after):
 			near = near[:0]
 			if cut.before {
-				near, key.before = append(near, i-1), q.cuts[i-1].hash
+				near, key.before = append(near, i-1), q.cuts[i-1].Hash
 			}
 			if cut.after && i+1 < len(q.cuts) {
-				near, key.after = append(near, i+1), q.cuts[i+1].hash
+				near, key.after = append(near, i+1), q.cuts[i+1].Hash
 			}
 			unit.weight = 0.5 // two characters are about a word
 		}
@@ -60,15 +60,15 @@ func newCoverage(q *question, passages int) coverage {
 		seen[key] = true
 		rarity := math.Inf(1)
 		for _, j := range near {
-			term := q.terms[q.index[q.cuts[j].hash]]
+			term := q.Terms[q.index[q.cuts[j].Hash]]
 			// The commoner of two pairs is the more likely word.
-			rarity = min(rarity, math.Log(1+n/float64(term.df+1)))
-			weak = weak || q.cuts[j].weak
-			if term.bit >= 0 {
-				unit.terms.set(term.bit)
+			rarity = min(rarity, math.Log(1+n/float64(term.DF+1)))
+			weak = weak || q.cuts[j].Weak
+			if term.Bit >= 0 {
+				unit.terms.Set(term.Bit)
 			}
 		}
-		if len(near) == 0 || unit.terms == (mask{}) {
+		if len(near) == 0 || unit.terms == (Mask{}) {
 			continue
 		}
 		if weak {
@@ -83,15 +83,15 @@ func newCoverage(q *question, passages int) coverage {
 
 // loneWord reports whether the question is one pair that no passage has: then
 // its characters are asked for, so that 營造 still finds 营造.
-func (q *question) loneWord() bool {
-	return len(q.cuts) == 3 && q.cuts[0].after && q.cuts[2].before && q.terms[q.index[q.cuts[1].hash]].df == 0
+func (q *Question) loneWord() bool {
+	return len(q.cuts) == 3 && q.cuts[0].after && q.cuts[2].before && q.Terms[q.index[q.cuts[1].Hash]].DF == 0
 }
 
 // partOfRun reports whether the cut is a pair: characters stand for it.
-func partOfRun(cuts []cut, i int) bool { return i > 0 && cuts[i-1].class == char && cuts[i-1].after }
+func partOfRun(cuts []Term, i int) bool { return i > 0 && cuts[i-1].Class == Char && cuts[i-1].after }
 
 // of returns the share, 0-1, that a passage with these terms covers.
-func (c coverage) of(m mask) float64 {
+func (c coverage) of(m Mask) float64 {
 	got := 0.0
 	for _, u := range c.units {
 		if m.has(u.terms) {

@@ -1,0 +1,175 @@
+package weaviate_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"strata/internal/weaviateserver"
+	"strata/stores"
+	"strata/stores/weaviate"
+)
+
+// New does not wait for a server that is not there, and calls fail at once.
+func TestNoServer(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := ln.Addr().String()
+	_ = ln.Close()
+	x := open(t, weaviate.Config{URL: "http://" + addr, Namespace: []byte("n")})
+	began := time.Now()
+	_, searched := x.Search(t.Context(), "T", "word", 5)
+	_, counted := x.Count(t.Context(), "T")
+	for name, err := range map[string]error{"search": searched, "count": counted, "put": x.Put(t.Context(), "T", []stores.Passage{{ID: "p"}}), "remove": x.Remove(t.Context(), "T", []string{"p"})} {
+		if !errors.Is(err, weaviate.ErrUnavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("that took %v", took)
+	}
+	if x.NeedsRebuild() {
+		t.Error("a server that is away is to be filled")
+	}
+}
+
+// A refused key is an error of New, which does not hold it.
+func TestRefusedKey(t *testing.T) {
+	c := config(shared.For(t), t.Name())
+	for _, key := range []string{"", "not-the-key"} {
+		c.APIKey = key
+		_, err := weaviate.New(t.Context(), c)
+		if !errors.Is(err, weaviate.ErrRefused) || key != "" && strings.Contains(err.Error(), key) {
+			t.Errorf("%q: %v", key, err)
+		}
+	}
+}
+
+// Nothing that the index connects by may block the finalizers of the program:
+// files and sockets are closed by those.
+func TestFinalizersStillRun(t *testing.T) {
+	for range 3 {
+		x, err := weaviate.New(t.Context(), config(shared.For(t), t.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = x.Close()
+	}
+	for range 3 {
+		runtime.GC()
+		time.Sleep(10 * time.Millisecond)
+	}
+	ran := make(chan struct{})
+	runtime.SetFinalizer(&struct{ b [64]byte }{}, func(*struct{ b [64]byte }) { close(ran) })
+	for deadline := time.Now().Add(5 * time.Second); ; {
+		runtime.GC()
+		select {
+		case <-ran:
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("finalizers are blocked")
+		}
+	}
+}
+
+// More passages go in, come out and are found than the server takes at a time.
+func TestMoreThanTheServerTakesAtATime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("puts 10,500 passages")
+	}
+	x := open(t, config(shared.For(t), t.Name()))
+	const n = 10500
+	all, ids := make([]stores.Passage, n), make([]string, n)
+	for i := range all {
+		ids[i] = fmt.Sprint("p", i)
+		all[i] = stores.Passage{ID: ids[i], Text: fmt.Sprint("common number", i)}
+	}
+	if err := x.Put(t.Context(), "T", all); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := x.Count(t.Context(), "T"); err != nil || got != n {
+		t.Errorf("%d passages, %v", got, err)
+	}
+	if hits, err := x.Search(t.Context(), "T", "common", n); err != nil || len(hits) != 4000 {
+		t.Errorf("%d hits, %v", len(hits), err)
+	}
+	// A rare word is found behind words that all passages have.
+	for _, i := range []int{0, 499, 5000, n - 1} {
+		hits, err := x.Search(t.Context(), "T", fmt.Sprint("which common number", i), 5)
+		if err != nil || len(hits) == 0 || hits[0].ID != ids[i] || hits[0].Cover < 0.5 {
+			t.Errorf("%d: %v, %v", i, hits, err)
+		}
+	}
+	if err := x.Remove(t.Context(), "T", ids); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := x.Count(t.Context(), "T"); err != nil || got != 0 {
+		t.Errorf("%d passages are left, %v", got, err)
+	}
+}
+
+// A tenant that nobody uses leaves the server's memory and comes back with the
+// first read or write.
+func TestColdTenants(t *testing.T) {
+	c := config(shared.For(t), t.Name())
+	c.Idle = 300 * time.Millisecond
+	x := open(t, c)
+	put := func(id string) {
+		t.Helper()
+		if err := x.Put(t.Context(), "T", []stores.Passage{{ID: id, Text: "word"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("p")
+	for range 2 {
+		waitFor(t, "it is cold", func() bool { return !weaviate.Hot(t, x, "T") })
+		began := time.Now()
+		if hits, err := x.Search(t.Context(), "T", "word", 5); err != nil || len(hits) == 0 {
+			t.Errorf("of a cold tenant: %v, %v", hits, err)
+		}
+		t.Logf("first read of a cold tenant: %v", time.Since(began).Round(time.Millisecond))
+		waitFor(t, "it is cold again", func() bool { return !weaviate.Hot(t, x, "T") })
+		put("q")
+	}
+	if n, err := x.Count(t.Context(), "T"); err != nil || n != 2 {
+		t.Errorf("%d passages, %v", n, err)
+	}
+	// One that was left in memory by an earlier run goes too.
+	put("p")
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	y := open(t, c)
+	waitFor(t, "the next run has cooled it", func() bool { return !weaviate.Hot(t, y, "T") })
+}
+
+func waitFor(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited until %s", what)
+		}
+	}
+}
+
+// A server that ranks in the way that loses passages is told of, with the fix.
+func TestServerThatLosesPassages(t *testing.T) {
+	s := weaviateserver.ForTest(t, "USE_INVERTED_SEARCHABLE=true")
+	var log bytes.Buffer
+	c := config(s, t.Name())
+	c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	open(t, c)
+	if !strings.Contains(log.String(), "USE_INVERTED_SEARCHABLE=false") {
+		t.Errorf("the log says %q", log.String())
+	}
+}

@@ -1,0 +1,210 @@
+package weaviate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"strata/internal/lexical"
+	"strata/stores"
+)
+
+// Ranking is the server's BM25 with these weights, those of the embedded index.
+const (
+	k1 = 1.2
+	b  = 0.75
+)
+
+const (
+	// maxHits is how many hits one search gives at most.
+	maxHits = 4000
+	// searchLimit bounds a search whose context has no end.
+	searchLimit = 10 * time.Second
+	// steps are how fine the weights of a question's terms are: the server
+	// counts a term as often as the question names it.
+	steps = 3
+)
+
+// Search returns the limit passages of tenant that fit query best, best first:
+// BM25 over title, heading and text together. Only those are returned that
+// hold a term of the query.
+func (x *Index) Search(ctx context.Context, tenant, query string, limit int) ([]stores.Hit, error) {
+	if tenant == "" {
+		return nil, stores.ErrScope
+	}
+	q := lexical.NewQuestion(query)
+	if q == nil || limit <= 0 {
+		return nil, nil
+	}
+	outer := ctx
+	ctx, done, err := x.begin(ctx, searchLimit)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if !x.breaker.allow() {
+		return nil, fmt.Errorf("%w: the last searches have failed", ErrUnavailable)
+	}
+	name, begun := x.tenant(tenant), x.clock()
+	hits, err := x.search(ctx, name, q, min(limit, maxHits))
+	if err != nil && x.missing(ctx, name, err) {
+		hits, err = nil, nil
+	}
+	x.breaker.note(err, x.clock().Sub(begun))
+	switch {
+	case err == nil:
+		return hits, nil
+	case outer.Err() != nil:
+		return nil, outer.Err()
+	}
+	return nil, x.failed("search", err)
+}
+
+// candidate is a passage that was found.
+type candidate struct {
+	id    string
+	score float64
+	holds sketch
+}
+
+func (x *Index) search(ctx context.Context, tenant string, q *lexical.Question, limit int) ([]stores.Hit, error) {
+	x.tenants.touch(tenant, x.clock())
+	type counted struct {
+		s   *sample
+		err error
+	}
+	counts := make(chan counted, 1)
+	go func() { // beside the search, where it is not at hand
+		s, err := x.sampleOf(ctx, tenant)
+		counts <- counted{s, err}
+	}()
+	found, err := x.candidates(ctx, tenant, wording(q), limit)
+	c := <-counts
+	if err = errors.Join(err, c.err); err != nil || len(found) == 0 {
+		return nil, err
+	}
+	c.s.weigh(q, found)
+	hits := make([]stores.Hit, len(found))
+	for i, f := range found {
+		var mask lexical.Mask
+		for _, t := range q.Terms {
+			if t.Bit >= 0 && f.holds.holds(t.Hash) {
+				mask.Set(t.Bit)
+			}
+		}
+		hits[i] = stores.Hit{ID: f.id, Score: f.score, Cover: q.Cover(mask)}
+	}
+	return hits, nil
+}
+
+// wording is a question as the server is asked it: its most telling terms, each
+// as often as it weighs.
+func wording(q *lexical.Question) string {
+	terms := slices.Clone(q.Terms)
+	slices.SortStableFunc(terms, func(a, b lexical.Asked) int {
+		switch {
+		case a.Weight > b.Weight:
+			return -1
+		case a.Weight < b.Weight:
+			return 1
+		}
+		return 0
+	})
+	var words strings.Builder
+	for _, t := range terms[:min(len(terms), lexical.MaxTerms)] {
+		for range max(1, int(math.Round(steps*t.Weight))) * t.Repeat {
+			words.WriteString(t.Token())
+			words.WriteByte(' ')
+		}
+	}
+	return words.String()
+}
+
+// found is an object in an answer of the server.
+type found struct {
+	Passage    string `json:"passage"`
+	Sketch     string `json:"sketch"`
+	Additional struct {
+		ID    string `json:"id"`
+		Score string `json:"score"` // a number
+	} `json:"_additional"`
+}
+
+type foundAnswer struct {
+	Get map[string][]found
+}
+
+// candidates are the passages that rank best.
+func (x *Index) candidates(ctx context.Context, tenant, words string, limit int) ([]candidate, error) {
+	query := fmt.Sprintf(`{Get{%s(tenant:%s,limit:%d,bm25:{query:%s,properties:[%q]}){%s %s _additional{score}}}}`,
+		collection, quote(tenant), limit, quote(words), propWords, propPassage, propSketch)
+	var got foundAnswer
+	if err := x.server.query(ctx, query, &got); err != nil {
+		return nil, err
+	}
+	out := make([]candidate, 0, len(got.Get[collection]))
+	for _, f := range got.Get[collection] {
+		score, err := strconv.ParseFloat(f.Additional.Score, 64)
+		if err != nil {
+			return nil, fmt.Errorf("the server's score %q is no number", f.Additional.Score)
+		}
+		holds, err := readSketch(f.Sketch)
+		if err != nil {
+			return nil, fmt.Errorf("the sketch of passage %s is broken: %w", f.Passage, err)
+		}
+		out = append(out, candidate{f.Passage, score, holds})
+	}
+	return out, nil
+}
+
+// quote makes a GraphQL string of any text: JSON's escapes are GraphQL's. The
+// client's own way of quoting is Go's, which is not.
+func quote(s string) string {
+	b, err := json.Marshal(strings.ToValidUTF8(s, ""))
+	if err != nil {
+		panic("BUG: a string cannot be marshalled: " + err.Error())
+	}
+	return string(b)
+}
+
+// Count returns the number of passages of tenant.
+func (x *Index) Count(ctx context.Context, tenant string) (int, error) {
+	if tenant == "" {
+		return 0, stores.ErrScope
+	}
+	ctx, done, err := x.begin(ctx, searchLimit)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	name := x.tenant(tenant)
+	x.tenants.touch(name, x.clock())
+	n, err := x.count(ctx, name)
+	if err != nil && x.missing(ctx, name, err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, x.failed("count", err)
+	}
+	return n, nil
+}
+
+func (x *Index) count(ctx context.Context, tenant string) (int, error) {
+	var got struct {
+		Aggregate map[string][]struct{ Meta struct{ Count int } }
+	}
+	err := x.server.query(ctx, fmt.Sprintf(`{Aggregate{%s(tenant:%s){meta{count}}}}`, collection, quote(tenant)), &got)
+	if err != nil {
+		return 0, err
+	}
+	if len(got.Aggregate[collection]) != 1 {
+		return 0, errors.New("the server does not say how many passages there are")
+	}
+	return got.Aggregate[collection][0].Meta.Count, nil
+}
