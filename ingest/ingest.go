@@ -103,6 +103,14 @@ type Source struct {
 	Body               []byte    // at most MaxSize
 	Groups             []string  // who may read it; none = from front matter, else everybody
 	Effective, Expires time.Time // zero = from front matter, else at once and never
+	// Progress, if not nil, is told how far Put is, from one goroutine.
+	Progress func(Progress)
+}
+
+// Progress tells how far a Put is.
+type Progress struct {
+	Stage       string // reading, indexing
+	Done, Total int    // passages that can be searched, and of the document; 0 while it is read
 }
 
 // Result tells what became of a Source.
@@ -135,6 +143,11 @@ func (g *Ingester) Put(ctx context.Context, tenant string, src Source) (Result, 
 	if err := (stores.Scope{Tenant: tenant}).CheckTenant(); err != nil {
 		return Result{}, err
 	}
+	report := src.Progress
+	if report == nil {
+		report = func(Progress) {}
+	}
+	report(Progress{Stage: "reading"})
 	draft, err := g.parse(ctx, src)
 	if err != nil {
 		return Result{}, err
@@ -145,7 +158,13 @@ func (g *Ingester) Put(ctx context.Context, tenant string, src Source) (Result, 
 	}
 	g.Notify()
 	r := Result{ID: src.ID, Version: put.Version, Passages: put.Passages, Unchanged: put.Unchanged, Vectors: "none"}
-	r.Status = g.publish(ctx, tenant, draft, put)
+	done := 0
+	indexed := func(passages int) {
+		done += passages
+		report(Progress{Stage: "indexing", Done: min(done, put.Passages), Total: put.Passages})
+	}
+	indexed(0)
+	r.Status = g.publish(ctx, tenant, draft, put, indexed)
 	return r, nil
 }
 
@@ -162,9 +181,9 @@ func (g *Ingester) parse(ctx context.Context, src Source) (stores.Draft, error) 
 }
 
 // publish works the outbox until a version is done and tells what it is then.
-// What fails is left to Run.
-func (g *Ingester) publish(ctx context.Context, tenant string, d stores.Draft, put stores.PutResult) string {
-	if err := g.workOff(ctx, version{tenant, d.ID, put.Version}, func() {}); err != nil {
+// indexed is told of each part of it. What fails is left to Run.
+func (g *Ingester) publish(ctx context.Context, tenant string, d stores.Draft, put stores.PutResult, indexed func(passages int)) string {
+	if err := g.workOff(ctx, version{tenant, d.ID, put.Version}, indexed, func() {}); err != nil {
 		g.log.Warn("a document waits for the index", "document", d.ID, "version", put.Version, "error", err)
 		return StatusPending
 	}
