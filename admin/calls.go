@@ -43,7 +43,10 @@ func newCalls(cfg Config) http.Handler {
 	}
 	c := &calls{cfg: cfg, jobs: cfg.Jobs}
 	if c.jobs == nil {
-		c.jobs = NewJobs()
+		c.jobs = NewJobs("")
+	}
+	if c.jobs.spool != nil && cfg.Ingester != nil {
+		c.jobs.resume.Do(c.resume)
 	}
 	mux := http.NewServeMux()
 	methods := map[string][]string{} // by path

@@ -51,6 +51,7 @@ func (c *calls) documentRoutes() []route {
 		{"GET /v1/documents/{id...}", []string{"version"}, noRead, c.getDocument},
 		{"PUT /v1/documents/{id...}", []string{"title", "groups", "effective", "expires"}, noWrite, c.putDocument},
 		{"DELETE /v1/documents/{id...}", nil, noWrite, c.deleteDocument},
+		{"GET /v1/jobs", paged, noWrite, c.listJobs},
 		{"GET /v1/jobs/{id}", nil, noWrite, c.getJob},
 	}
 }
@@ -128,7 +129,10 @@ func (c *calls) putDocument(w http.ResponseWriter, r *request) error {
 	if large {
 		parent = context.Background()
 	}
-	j, err := c.jobs.start(parent, r.tenant, source.ID, large, func(ctx context.Context) (ingest.Result, error) {
+	keep := spooled{Tenant: r.tenant, ID: source.ID, Title: source.Title, MediaType: source.MediaType, Groups: source.Groups,
+		Effective: source.Effective, Expires: source.Expires, At: time.Now()}
+	j, err := c.jobs.start(parent, keep, source.Body, large, func(ctx context.Context, report func(ingest.Progress)) (ingest.Result, error) {
+		source.Progress = report
 		return c.ingest(ctx, r.tenant, source, large)
 	})
 	if err != nil {
@@ -147,6 +151,41 @@ func (c *calls) putDocument(w http.ResponseWriter, r *request) error {
 	}
 	answer(w, http.StatusOK, j.result)
 	return nil
+}
+
+// resume takes up what the process before had accepted and not ended.
+func (c *calls) resume() {
+	jobs, err := c.jobs.spool.waiting()
+	if err != nil {
+		c.cfg.Logger.Error("accepted documents cannot be taken up", "error", err)
+		return
+	}
+	for _, kept := range jobs {
+		kept.Tries++
+		gaveUp := kept.Tries > maxTries
+		if !gaveUp { // written down before it is tried, as the try may be the end
+			err = c.jobs.spool.note(kept)
+		}
+		if err == nil {
+			_, err = c.jobs.start(context.Background(), kept, nil, true, func(ctx context.Context, report func(ingest.Progress)) (ingest.Result, error) {
+				if gaveUp {
+					return ingest.Result{}, errCrashed
+				}
+				source := kept.source()
+				var err error
+				if source.Body, err = c.jobs.spool.body(kept.Job); err != nil {
+					return ingest.Result{}, err
+				}
+				source.Progress = report
+				return c.ingest(ctx, kept.Tenant, source, true)
+			})
+		}
+		if err != nil {
+			c.cfg.Logger.Error("an accepted document cannot be taken up", "document", kept.ID, "job", kept.Job, "error", err)
+			continue
+		}
+		c.cfg.Logger.Info("an accepted document is taken up again", "document", kept.ID, "job", kept.Job, "try", kept.Tries, "given_up", gaveUp)
+	}
 }
 
 // ingest runs on a goroutine of its own, so a panic of a parser must end here.
@@ -247,6 +286,15 @@ func removeUpload(source ingest.Source) {
 	if source.File != "" {
 		_ = os.Remove(source.File)
 	}
+}
+
+// listJobs answers all at once: few are known at any time.
+func (c *calls) listJobs(w http.ResponseWriter, r *request) error {
+	answer(w, http.StatusOK, struct {
+		Jobs []jobAnswer `json:"jobs"`
+		Next string      `json:"next_cursor"`
+	}{c.jobs.list(r.tenant), ""})
+	return nil
 }
 
 func (c *calls) getJob(w http.ResponseWriter, r *request) error {

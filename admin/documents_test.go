@@ -241,7 +241,7 @@ func TestIngestPanics(t *testing.T) {
 }
 
 func TestJobsEnd(t *testing.T) {
-	jobs := admin.NewJobs()
+	jobs := admin.NewJobs("")
 	p := newPlane(t, func(c *admin.Config) { c.Jobs = jobs })
 	began := make(chan struct{})
 	p.store.Gate = func(ctx context.Context, _ ingest.Source) error { close(began); <-ctx.Done(); return ctx.Err() }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 
 	"strata/ingest"
 	"strata/internal/ids"
@@ -25,7 +27,8 @@ const (
 
 var (
 	errDeleted = &problem{http.StatusConflict, "deleted", "The document was deleted while it was ingested."}
-	errStopped = &problem{http.StatusServiceUnavailable, "stopping", "Strata is stopping; send the document again."}
+	errStopped = &problem{http.StatusServiceUnavailable, "stopping", "Strata is stopping; send the document again, unless a job of it was accepted: that goes on at the next start."}
+	errCrashed = &problem{http.StatusInternalServerError, "gave_up", "Strata ended three times while it took this document in, and does not try again; send it in parts."}
 )
 
 // Jobs runs ingests: those of one document one after the other, in the order
@@ -35,6 +38,9 @@ type Jobs struct {
 	ctx  context.Context
 	stop context.CancelCauseFunc
 	heap chan struct{} // held by the large one that runs
+
+	spool  *spool    // nil = jobs end with the process
+	resume sync.Once // what the process before left
 
 	mu      sync.Mutex
 	wg      sync.WaitGroup
@@ -55,19 +61,37 @@ type job struct {
 	done   chan struct{}
 	result ingest.Result
 	err    error
+
+	progress atomic.Pointer[ingest.Progress] // nil while it waits for its turn
 }
+
+// work is what a job does. It tells report how far it is.
+type work func(ctx context.Context, report func(ingest.Progress)) (ingest.Result, error)
 
 // jobAnswer is a job as GET /v1/jobs/{id} shows it.
 type jobAnswer struct {
 	Job    string         `json:"job"`
-	ID     string         `json:"id"`     // the document's
-	Status string         `json:"status"` // pending, done, failed
+	ID     string         `json:"id"`              // the document's
+	Status string         `json:"status"`          // pending, done, failed
+	Stage  string         `json:"stage,omitempty"` // of a pending one: waiting, reading, indexing
+	Done   int            `json:"passages_done"`   // that can be searched already
+	Total  int            `json:"passages_total"`  // 0 until the document is read
 	Result *ingest.Result `json:"result,omitempty"`
 	Error  *errorBody     `json:"error,omitempty"`
 }
 
-// NewJobs returns a runner without jobs.
-func NewJobs() *Jobs {
+// NewJobs returns a runner without jobs. Large documents are kept in the folder
+// dir until their jobs have ended, also across the end of the process; with ""
+// they are not.
+func NewJobs(dir string) *Jobs {
+	js := newJobs()
+	if dir != "" {
+		js.spool = &spool{dir}
+	}
+	return js
+}
+
+func newJobs() *Jobs {
 	ctx, stop := context.WithCancelCause(context.Background())
 	return &Jobs{ctx: ctx, stop: stop, heap: make(chan struct{}, 1), queues: map[documentKey][]*job{}, known: map[string]*job{}}
 }
@@ -88,12 +112,25 @@ func (js *Jobs) Close(ctx context.Context) error {
 	}
 }
 
-// start runs work once the document's earlier jobs have ended. A large one
-// gets an id under which its outcome is told.
-func (js *Jobs) start(parent context.Context, tenant, id string, large bool, work func(context.Context) (ingest.Result, error)) (*job, error) {
+// start does work once the document's earlier jobs have ended. A large one
+// gets an id under which its outcome is told: keep's, if it is one that was
+// kept, else a new one under which it is kept with its body.
+func (js *Jobs) start(parent context.Context, keep spooled, body []byte, large bool, do work) (*job, error) {
 	ctx, cancel := context.WithCancelCause(parent)
-	j := &job{key: documentKey{tenant, id}, cancel: cancel, done: make(chan struct{})}
-	before, err := js.enter(j, large)
+	j := &job{id: keep.Job, key: documentKey{keep.Tenant, keep.ID}, cancel: cancel, done: make(chan struct{})}
+	if large && j.id == "" {
+		j.id = ids.New("job")
+		if keep.Job = j.id; js.spool != nil {
+			if err := js.spool.keep(keep, body); err != nil {
+				cancel(err)
+				return nil, err
+			}
+		}
+	}
+	before, err := js.enter(j, large && keep.Tries == 0)
+	if err != nil && js.spool != nil && large {
+		js.spool.drop(j.id)
+	}
 	if err != nil {
 		cancel(err)
 		return nil, err
@@ -105,7 +142,12 @@ func (js *Jobs) start(parent context.Context, tenant, id string, large bool, wor
 		if before != nil {
 			<-before.done
 		}
-		j.result, j.err = js.run(ctx, large, work)
+		j.result, j.err = js.run(ctx, large, func(ctx context.Context) (ingest.Result, error) {
+			return do(ctx, func(p ingest.Progress) { j.progress.Store(&p) })
+		})
+		if js.spool != nil && large && js.ctx.Err() == nil { // else it goes on at the next start
+			js.spool.drop(j.id)
+		}
 		if p, ok := context.Cause(ctx).(*problem); ok && j.err != nil {
 			j.err = p
 		}
@@ -128,18 +170,18 @@ func (js *Jobs) run(ctx context.Context, large bool, work func(context.Context) 
 	return work(ctx)
 }
 
-// enter queues j and returns the job before it.
-func (js *Jobs) enter(j *job, large bool) (before *job, err error) {
+// enter queues j and returns the job before it. limited refuses a large one
+// where too many wait.
+func (js *Jobs) enter(j *job, limited bool) (before *job, err error) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	switch {
 	case js.closed:
 		return nil, errStopped
-	case large && js.waiting >= maxWaiting:
+	case limited && js.waiting >= maxWaiting:
 		return nil, &problem{http.StatusServiceUnavailable, "busy", "Too many large documents are being ingested; send this one again later."}
 	}
-	if large {
-		j.id = ids.New("job")
+	if j.id != "" {
 		js.known[j.id] = j
 		js.waiting++
 	}
@@ -196,15 +238,43 @@ func (js *Jobs) find(tenant, id string) (jobAnswer, bool) {
 	if j == nil || j.key.tenant != tenant {
 		return jobAnswer{}, false
 	}
-	a := jobAnswer{Job: j.id, ID: j.key.id, Status: jobPending}
+	return j.answer(), true
+}
+
+// list returns the large jobs of a tenant that are known, by their ids.
+func (js *Jobs) list(tenant string) []jobAnswer {
+	js.mu.Lock()
+	var of []*job
+	for _, j := range js.known {
+		if j.key.tenant == tenant {
+			of = append(of, j)
+		}
+	}
+	js.mu.Unlock()
+	slices.SortFunc(of, func(a, b *job) int { return strings.Compare(a.id, b.id) })
+	out := make([]jobAnswer, len(of))
+	for i, j := range of {
+		out[i] = j.answer()
+	}
+	return out
+}
+
+// answer is the state of a job.
+func (j *job) answer() jobAnswer {
+	a := jobAnswer{Job: j.id, ID: j.key.id, Status: jobPending, Stage: "waiting"}
+	if p := j.progress.Load(); p != nil {
+		a.Stage, a.Done, a.Total = p.Stage, p.Done, p.Total
+	}
 	select {
 	case <-j.done:
+		a.Stage = ""
 	default:
-		return a, true
+		return a
 	}
 	if j.err == nil {
 		a.Status, a.Result = jobDone, &j.result
-		return a, true
+		a.Done, a.Total = j.result.Passages, j.result.Passages
+		return a
 	}
 	p, _ := asProblem(j.err)
 	if errors.Is(j.err, context.Canceled) {
@@ -212,5 +282,5 @@ func (js *Jobs) find(tenant, id string) (jobAnswer, bool) {
 	}
 	body := p.body()
 	a.Status, a.Error = jobFailed, &body
-	return a, true
+	return a
 }

@@ -15,7 +15,7 @@ import (
 func (p *program) docsCommand() *cobra.Command {
 	return group("docs", "Look at the documents that answers can draw on, and delete them",
 		"  strata docs ls\n  strata docs show handbook/leave.md\n  strata docs diff handbook/leave.md\n  strata docs rm handbook/leave.md",
-		p.docsListCommand(), p.docsShowCommand(), p.docsHistoryCommand(), p.docsDiffCommand(), p.docsRemoveCommand())
+		p.docsListCommand(), p.docsShowCommand(), p.docsHistoryCommand(), p.docsDiffCommand(), p.docsJobsCommand(), p.docsRemoveCommand())
 }
 
 // shownDocument is what the documents calls answer, as far as it is shown.

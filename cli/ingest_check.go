@@ -45,8 +45,7 @@ func (p *program) preflight(ctx context.Context, u *upload, drop []string) error
 	trial := *u
 	trial.c, trial.sums = c, map[string]string{}
 	quiet := *p
-	quiet.stdout, trial.progress = io.Discard, false
-	trial.failed = nil
+	quiet.stdout, trial.report, trial.failed = io.Discard, nil, nil
 	if err := quiet.ingestFiles(ctx, &trial); err != nil {
 		return err
 	}

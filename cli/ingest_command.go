@@ -59,7 +59,10 @@ with the new versions in it, and publishes nothing when one fails.`,
 			if err := in.validate(args); err != nil {
 				return err
 			}
-			u := &upload{in: in, paths: args, progress: isTerminal(p.stderr)}
+			u := &upload{in: in, paths: args}
+			if isTerminal(p.stderr) {
+				u.report = func(line string) { fmt.Fprint(p.stderr, "\r\x1b[K"+line) }
+			}
 			var err error
 			if in.check != "" {
 				if u.questions, err = p.questions(in.check); err != nil {
@@ -133,7 +136,7 @@ type upload struct {
 	c         *client
 	in        ingesting
 	paths     []string
-	progress  bool // there is somebody to watch
+	report    func(line string) // shows whoever watches what goes on, "" = nothing; nil = nobody does
 	questions []question
 
 	files  []incoming
@@ -301,12 +304,12 @@ func (p *program) ingestFiles(ctx context.Context, u *upload) error {
 		if ctx.Err() != nil {
 			return errors.New("stopped; what was stored stays, and running it again goes on from there")
 		}
-		if u.progress {
-			fmt.Fprintf(p.stderr, "\r\x1b[K%s …", shorten(plain(f.path), 60))
+		if u.report != nil {
+			u.report(shorten(plain(f.path), 60) + " …")
 		}
 		a, err := u.put(ctx, f)
-		if u.progress {
-			fmt.Fprint(p.stderr, "\r\x1b[K")
+		if u.report != nil {
+			u.report("")
 		}
 		if failure, ok := errors.AsType[*refusedError](err); err != nil && (!ok || failure.status == http.StatusUnauthorized) {
 			return err
@@ -397,38 +400,4 @@ func openUpload(path string) (*os.File, int64, error) {
 		return nil, 0, err
 	}
 	return f, info.Size(), nil
-}
-
-const (
-	uploadLimit = 30 * time.Minute
-	askEvery    = 300 * time.Millisecond
-)
-
-// await waits for the job of a large file.
-func (u *upload) await(ctx context.Context, accepted *http.Response) (ingest.Result, error) {
-	var job struct {
-		Job    string        `json:"job"`
-		Status string        `json:"status"`
-		Result ingest.Result `json:"result"`
-		Error  struct {
-			Message string `json:"message"`
-		} `json:"error"`
-	}
-	if err := json.NewDecoder(accepted.Body).Decode(&job); err != nil || job.Job == "" {
-		return job.Result, fmt.Errorf("%s broke off its answer; run it again", u.c.server)
-	}
-	for job.Status == "pending" {
-		select {
-		case <-ctx.Done():
-			return job.Result, &refusedError{0, "not published after " + uploadLimit.String() + "; job " + job.Job + " goes on"}
-		case <-time.After(askEvery):
-		}
-		if _, err := u.c.get("/v1/jobs/"+segment(job.Job), nil, &job); err != nil {
-			return job.Result, err
-		}
-	}
-	if job.Status != "done" {
-		return job.Result, &refusedError{0, plain(job.Error.Message)}
-	}
-	return job.Result, nil
 }

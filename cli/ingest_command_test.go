@@ -95,6 +95,7 @@ func TestIngestLarge(t *testing.T) {
 	store, url := control(t)
 	dir := tree(t, map[string]string{"big.txt": "Big.\n\n" + strings.Repeat("x", 9<<20)})
 	ok(t, url, []string{"ingest", dir}, "published  big.txt: version 1, 2 passages")
+	ok(t, url, []string{"docs", "jobs"}, "big.txt", "done")
 	store.Gate = func(context.Context, ingest.Source) error { return ingest.ErrEncoding }
 	if code, stdout, _ := verb(t, url, "ingest", dir); code != 1 || !strings.Contains(stdout, "encoding") {
 		t.Errorf("a job that fails: %d %s", code, stdout)

@@ -102,6 +102,12 @@ func New(cfg Config) *Ingester {
 	return g
 }
 
+// Progress tells how far a Put is.
+type Progress struct {
+	Stage       string // reading, indexing
+	Done, Total int    // passages that can be searched, and of the document; 0 while it is read
+}
+
 // Result tells what became of a Source.
 type Result struct {
 	ID        string `json:"id"`
@@ -132,6 +138,11 @@ func (g *Ingester) Put(ctx context.Context, tenant string, src Source) (Result, 
 	if err := (stores.Scope{Tenant: tenant}).CheckTenant(); err != nil {
 		return Result{}, err
 	}
+	report := src.Progress
+	if report == nil {
+		report = func(Progress) {}
+	}
+	report(Progress{Stage: "reading"})
 	draft, done, err := g.parse(ctx, src)
 	if err != nil {
 		return Result{}, err
@@ -143,7 +154,13 @@ func (g *Ingester) Put(ctx context.Context, tenant string, src Source) (Result, 
 	}
 	g.Notify()
 	r := Result{ID: src.ID, Version: put.Version, Passages: put.Passages, Unchanged: put.Unchanged, Vectors: "none"}
-	r.Status = g.publish(ctx, tenant, draft, put)
+	there := 0
+	indexed := func(passages int) {
+		there += passages
+		report(Progress{Stage: "indexing", Done: min(there, put.Passages), Total: put.Passages})
+	}
+	indexed(0)
+	r.Status = g.publish(ctx, tenant, draft, put, indexed)
 	return r, nil
 }
 
@@ -178,9 +195,9 @@ func (g *Ingester) parse(ctx context.Context, src Source) (d stores.Draft, done 
 }
 
 // publish works the outbox until a version is done and tells what it is then.
-// What fails is left to Run.
-func (g *Ingester) publish(ctx context.Context, tenant string, d stores.Draft, put stores.PutResult) string {
-	if err := g.workOff(ctx, version{tenant, d.ID, put.Version}, func() {}); err != nil {
+// indexed is told of each part of it. What fails is left to Run.
+func (g *Ingester) publish(ctx context.Context, tenant string, d stores.Draft, put stores.PutResult, indexed func(passages int)) string {
+	if err := g.workOff(ctx, version{tenant, d.ID, put.Version}, indexed, func() {}); err != nil {
 		g.log.Warn("a document waits for the index", "document", d.ID, "version", put.Version, "error", err)
 		return StatusPending
 	}

@@ -30,8 +30,9 @@ type version struct {
 }
 
 // workOff works on the outbox until no entry of want is in it, and returns
-// the error that keeps one there. step is called after each page.
-func (g *Ingester) workOff(ctx context.Context, want version, step func()) error {
+// the error that keeps one there. indexed is called after each entry of want,
+// step after each page.
+func (g *Ingester) workOff(ctx context.Context, want version, indexed func(passages int), step func()) error {
 	if err := g.take(ctx); err != nil {
 		return err
 	}
@@ -50,6 +51,9 @@ func (g *Ingester) workOff(ctx context.Context, want version, step func()) error
 			err := g.do(ctx, e)
 			if mine && err != nil {
 				return err
+			}
+			if mine {
+				indexed(len(e.Passages))
 			}
 			progress = progress || err == nil
 		}
@@ -130,7 +134,7 @@ func (g *Ingester) release() { <-g.turn }
 func (g *Ingester) Run(ctx context.Context) {
 	pause := time.Duration(0)
 	for ctx.Err() == nil {
-		err := g.workOff(ctx, version{}, func() {})
+		err := g.workOff(ctx, version{}, nil, func() {})
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -176,7 +180,7 @@ func (g *Ingester) Rebuild(ctx context.Context, progress func(left int)) (versio
 	if versions, err = g.ledger.Requeue(ctx); err != nil {
 		return 0, err
 	}
-	err = g.workOff(ctx, version{}, func() {
+	err = g.workOff(ctx, version{}, nil, func() {
 		if left, err := g.ledger.OutboxRows(ctx); err == nil && progress != nil {
 			progress(left)
 		}

@@ -23,6 +23,8 @@ type Source struct {
 	File               string    // path of a file that holds the document instead of Body; it must stay as it is until Put returns
 	Groups             []string  // who may read it; none = from front matter, else everybody
 	Effective, Expires time.Time // zero = from front matter, else at once and never
+	// Progress, if not nil, is told how far Put is, from one goroutine.
+	Progress func(Progress)
 }
 
 // opened is a source whose format is known.

@@ -1,0 +1,132 @@
+package admin
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"strata/ingest"
+)
+
+// spool keeps large documents that were accepted until their jobs have ended,
+// so that neither a crash nor a restart loses one. A job is two files: its
+// body, and what goes with it, which is written last and makes it count.
+type spool struct{ dir string }
+
+// spooled is a job as it is kept.
+type spooled struct {
+	Job       string    `json:"job"`
+	Tenant    string    `json:"tenant"`
+	ID        string    `json:"id"`
+	Title     string    `json:"title,omitempty"`
+	MediaType string    `json:"media_type,omitempty"`
+	Groups    []string  `json:"groups,omitempty"`
+	Effective time.Time `json:"effective,omitzero"`
+	Expires   time.Time `json:"expires,omitzero"`
+	At        time.Time `json:"at"`    // when it was accepted
+	Tries     int       `json:"tries"` // starts of the process that took it up
+}
+
+// maxTries is how many starts take a job up. One that is still there after
+// them has most likely ended the process each time.
+const maxTries = 3
+
+const bodyEnding, jobEnding = ".body", ".json"
+
+// keep writes a job down. It is on the disk when keep returns.
+func (s *spool) keep(j spooled, body []byte) error {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return fmt.Errorf("admin: keeping an upload: %w", err)
+	}
+	err := writeThrough(filepath.Join(s.dir, j.Job+bodyEnding), body)
+	if err == nil {
+		err = s.note(j)
+	}
+	if err != nil {
+		s.drop(j.Job)
+		return fmt.Errorf("admin: keeping an upload: %w", err)
+	}
+	return nil
+}
+
+// note writes what goes with a body, in one step.
+func (s *spool) note(j spooled) error {
+	b, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	at := filepath.Join(s.dir, j.Job+jobEnding)
+	if err := writeThrough(at+"~", b); err != nil {
+		return err
+	}
+	return os.Rename(at+"~", at)
+}
+
+func writeThrough(path string, b []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+func (s *spool) body(job string) ([]byte, error) {
+	return os.ReadFile(filepath.Join(s.dir, job+bodyEnding))
+}
+
+// drop removes a job. The note goes first: a body alone does not count.
+func (s *spool) drop(job string) {
+	for _, ending := range []string{jobEnding, bodyEnding} {
+		_ = os.Remove(filepath.Join(s.dir, job+ending)) // what stays is removed at the next start
+	}
+}
+
+// waiting returns the jobs that have not ended, in the order in which they
+// were accepted, and removes what belongs to none.
+func (s *spool) waiting() ([]spooled, error) {
+	entries, err := os.ReadDir(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("admin: reading kept uploads: %w", err)
+	}
+	var out []spooled
+	kept := map[string]bool{}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), jobEnding)
+		if !ok {
+			continue
+		}
+		var j spooled
+		b, err := os.ReadFile(filepath.Join(s.dir, e.Name()))
+		if err != nil || json.Unmarshal(b, &j) != nil || j.Job != name || j.Tenant == "" || j.ID == "" {
+			continue
+		}
+		kept[name] = true
+		out = append(out, j)
+	}
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), bodyEnding); ok && !kept[name] {
+			_ = os.Remove(filepath.Join(s.dir, e.Name()))
+		}
+	}
+	slices.SortFunc(out, func(a, b spooled) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Job, b.Job)) })
+	return out, nil
+}
+
+// source is the document of a kept job, without its body.
+func (j *spooled) source() ingest.Source {
+	return ingest.Source{ID: j.ID, Title: j.Title, MediaType: j.MediaType, Groups: j.Groups, Effective: j.Effective, Expires: j.Expires}
+}
