@@ -3,6 +3,7 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,6 +56,11 @@ func TestIngestVerb(t *testing.T) {
 	if code != 1 || !strings.Contains(stdout, "failed     "+filepath.Join(dir, "leave.md")) || !strings.Contains(stdout, "unchanged  sub/假期.txt") || !strings.Contains(stderr, "1 failed: leave.md") {
 		t.Errorf("a failure: %d\n%s%s", code, stdout, stderr)
 	}
+	store.Gate = func(context.Context, ingest.Source) error { return fmt.Errorf("%w: more than 256 MB of memory", ingest.ErrLimit) }
+	if code, stdout, stderr := verb(t, url, "ingest", dir); code != 1 || !strings.Contains(stdout, "split it, or save it as text. (more than 256 MB of memory)") || !strings.Contains(stderr, "2 failed") {
+		t.Errorf("a broken limit: %d\n%s%s", code, stdout, stderr)
+	}
+	store.Gate = nil
 	if code, _, stderr := verb(t, url, "ingest", dir, "--effective", "soon"); code != 1 || !strings.Contains(stderr, "2 failed") {
 		t.Errorf("a wrong date: %d %s", code, stderr)
 	}
@@ -141,5 +147,17 @@ func TestIngestInput(t *testing.T) {
 	}
 	if code, _, stderr := input("---\nid: [a]\n---\nx", "--id", "a"); code != 1 || !strings.Contains(stderr, "line 2: id") {
 		t.Errorf("wrong front matter: %d %s", code, stderr)
+	}
+}
+
+// The process that documents are read in is a command of its own, which does
+// nothing without being asked.
+func TestReadDocument(t *testing.T) {
+	code, _, stderr := run(t, t.TempDir(), nil, "read-document")
+	if code != 2 || !strings.Contains(stderr, "not to be run by hand") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("%d %s", code, stderr)
+	}
+	if _, stdout, _ := run(t, t.TempDir(), nil, "--help"); strings.Contains(stdout, "read-document") {
+		t.Error("it is listed")
 	}
 }
