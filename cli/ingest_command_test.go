@@ -56,7 +56,9 @@ func TestIngestVerb(t *testing.T) {
 	if code != 1 || !strings.Contains(stdout, "failed     "+filepath.Join(dir, "leave.md")) || !strings.Contains(stdout, "unchanged  sub/假期.txt") || !strings.Contains(stderr, "1 failed: leave.md") {
 		t.Errorf("a failure: %d\n%s%s", code, stdout, stderr)
 	}
-	store.Gate = func(context.Context, ingest.Source) error { return fmt.Errorf("%w: more than 256 MB of memory", ingest.ErrLimit) }
+	store.Gate = func(context.Context, ingest.Source) error {
+		return fmt.Errorf("%w: more than 256 MB of memory", ingest.ErrLimit)
+	}
 	if code, stdout, stderr := verb(t, url, "ingest", dir); code != 1 || !strings.Contains(stdout, "split it, or save it as text. (more than 256 MB of memory)") || !strings.Contains(stderr, "2 failed") {
 		t.Errorf("a broken limit: %d\n%s%s", code, stdout, stderr)
 	}

@@ -120,6 +120,17 @@ func (r *rarity) at(tenant string) (s *sample, epoch int, grow bool) {
 	return e.sample, e.epoch, grow
 }
 
+// peek is at without a use.
+func (r *rarity) peek(tenant string) *sample {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.tenants[tenant]
+	if e == nil || e.sample == nil {
+		return nil
+	}
+	return e.sample
+}
+
 // keep keeps what was read for epoch, and drops what was not used for longest
 // where that is too much.
 func (r *rarity) keep(tenant string, epoch int, s *sample, grown bool) {
@@ -225,6 +236,12 @@ func (x *Index) readPage(ctx context.Context, tenant string, s *sample) (*sample
 		more.passages = more.read
 	}
 	return more, nil
+}
+
+// common tells that a term is in too many passages to tell much. A small sample
+// knows of none, nor does one that is not there.
+func (s *sample) common(hash int64) bool {
+	return s != nil && s.read >= samplePage && int(s.marks[uint32(hash&sketchMask)])*commonIn > s.read
 }
 
 // weigh tells a question how rare its terms are. A term that no passage of the

@@ -26,6 +26,10 @@ const (
 	maxHits = 4000
 	// searchLimit bounds a search whose context has no end.
 	searchLimit = 10 * time.Second
+	// A question that has so many terms is asked without those that more than
+	// one of commonIn passages hold.
+	fewTerms = 6
+	commonIn = 4
 	// steps are how fine the weights of a question's terms are: the server
 	// counts a term as often as the question names it.
 	steps = 3
@@ -75,6 +79,7 @@ type candidate struct {
 
 func (x *Index) search(ctx context.Context, tenant string, q *lexical.Question, limit int) ([]stores.Hit, error) {
 	x.tenants.touch(tenant, x.clock())
+	known := x.rarity.peek(tenant)
 	type counted struct {
 		s   *sample
 		err error
@@ -84,7 +89,7 @@ func (x *Index) search(ctx context.Context, tenant string, q *lexical.Question, 
 		s, err := x.sampleOf(ctx, tenant)
 		counts <- counted{s, err}
 	}()
-	found, err := x.candidates(ctx, tenant, wording(q), limit)
+	found, err := x.candidates(ctx, tenant, wording(q, known), limit)
 	c := <-counts
 	if err = errors.Join(err, c.err); err != nil || len(found) == 0 {
 		return nil, err
@@ -104,9 +109,15 @@ func (x *Index) search(ctx context.Context, tenant string, q *lexical.Question, 
 }
 
 // wording is a question as the server is asked it: its most telling terms, each
-// as often as it weighs.
-func wording(q *lexical.Question) string {
-	terms := slices.Clone(q.Terms)
+// as often as it weighs. Terms that too many passages hold are left out, where
+// that is known and others remain: they tell next to nothing and are most of
+// the server's work.
+func wording(q *lexical.Question, known *sample) string {
+	telling := slices.DeleteFunc(slices.Clone(q.Terms), func(t lexical.Asked) bool { return known.common(t.Hash) })
+	terms := telling
+	if len(telling) < fewTerms {
+		terms = slices.Clone(q.Terms)
+	}
 	slices.SortStableFunc(terms, func(a, b lexical.Asked) int {
 		switch {
 		case a.Weight > b.Weight:
