@@ -36,9 +36,6 @@ func (p *program) preflight(ctx context.Context, u *upload, drop []string) error
 	for _, id := range drop {
 		without[id] = true
 	}
-	for _, f := range u.files {
-		without[f.id] = true
-	}
 	if err := x.copyDocuments(ctx, u.c, t.tenant, without); err != nil {
 		return err
 	}

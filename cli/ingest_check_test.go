@@ -32,6 +32,8 @@ func TestIngestCheck(t *testing.T) {
 	}
 	fine := tree(t, map[string]string{"leave.md": strings.Replace(leaveText, "a year", "each year", 1)})
 	ok(t, s.admin, []string{"ingest", fine, "--prefix", "hr", "--check", questions}, "ok      line 1", "published  hr/leave.md: version 2")
+	// Until a later version is in force, the one before it is what counts.
+	ok(t, s.admin, []string{"ingest", fine, "--prefix", "hr", "--effective", "2999-01-01", "--check", questions}, "ok      line 1", "scheduled  hr/leave.md: version 3")
 	// What sync would delete is missed before it is gone.
 	exit, stdout, stderr = verb(t, s.admin, "ingest", fine, "--prefix", "hr", "--check", questions, "--sync")
 	if exit != 1 || !strings.Contains(stdout, "failed  line 5 ") {
