@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -393,5 +394,29 @@ func BenchmarkCollect(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A buffer that was used before changes nothing: neither what is written nor
+// the client's bytes.
+func TestInjectIntoUsedBuffer(t *testing.T) {
+	body := []byte(`{"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hi \"there\""}]}`)
+	req, err := chat.Parse(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, spans := req.Inject("stable", "volatile")
+	for _, size := range []int{0, 10, 4 << 10} {
+		buf := bytes.Repeat([]byte("x"), size)
+		got, inserted := req.InjectInto(buf, "stable", "volatile")
+		if !bytes.Equal(got, want) || !slices.Equal(inserted, spans) {
+			t.Errorf("over %d bytes: %s, want %s", size, got, want)
+		}
+		if size > len(want) && &got[0] != &buf[0] {
+			t.Error("a buffer with room enough is not used")
+		}
+	}
+	if string(req.Body) != string(body) {
+		t.Errorf("the client's bytes: %s", req.Body)
 	}
 }

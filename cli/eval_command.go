@@ -47,13 +47,9 @@ files and tools (names that come with the request). Documents are not asked.`,
 }
 
 func (p *program) evalIntent(path string, asJSON bool, misses int) error {
-	l, err := p.load()
+	c, err := p.classifier()
 	if err != nil {
 		return err
-	}
-	c, err := l.classifier()
-	if err != nil {
-		return usageError{err}
 	}
 	rows, err := p.labelled(path)
 	if err != nil {

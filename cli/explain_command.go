@@ -276,14 +276,5 @@ func (p *program) printLayers(e explanation) error {
 	for _, s := range e.Skipped {
 		skipped.add(s.Name, s.Reason, s.ID)
 	}
-	for _, t := range []*table{layers, skipped} {
-		if len(t.rows) == 1 {
-			continue
-		}
-		fmt.Fprintln(p.stdout)
-		if err := t.write(p.stdout); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.printTables(layers, skipped)
 }

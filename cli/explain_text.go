@@ -77,13 +77,9 @@ func messageBody(text string) ([]byte, error) {
 
 // explainAlone shows what the classifier says of a message.
 func (p *program) explainAlone(t target, a asking, text string) error {
-	l, err := p.load()
+	c, err := p.classifier()
 	if err != nil {
 		return err
-	}
-	c, err := l.classifier()
-	if err != nil {
-		return usageError{err}
 	}
 	v := c.Classify([]intent.Message{{Role: "user", Text: text}}, intent.Hints{Forced: a.intent})
 	e := explanation{verdict: verdict{Intent: string(v.Intent), Confidence: &v.Confidence, Stage: v.Stage, Rule: v.Rule, Why: v.Why, Context: "none", Reason: "not_running"}}
@@ -119,7 +115,7 @@ func because(why []intent.Reason) string {
 	var out []string
 	for _, r := range why {
 		what := r.What
-		if said, ok := strings.CutPrefix(what, "words "); ok {
+		if said, ok := strings.CutPrefix(what, intent.OwnWords); ok {
 			what = "“" + said + "”"
 		}
 		out = append(out, fmt.Sprintf("%s %+.2f", what, r.Weight))

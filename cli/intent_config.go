@@ -33,6 +33,20 @@ func parseLines(text string) (lines Lines) {
 	return lines
 }
 
+// classifier is the configuration's, for commands that decide without a
+// running program.
+func (p *program) classifier() (*intent.Classifier, error) {
+	l, err := p.load()
+	if err != nil {
+		return nil, err
+	}
+	c, err := l.classifier()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return c, nil
+}
+
 // classifier is what decides the intent of requests, with all that the
 // configuration adds to it: serving and measuring decide alike. Its errors
 // are *keyError.

@@ -35,8 +35,11 @@ func leanOf(r *reading, s *scores, history bool) lean {
 }
 
 // depth is how many earlier messages of the user are read for what the
-// conversation is about.
-const depth = 4
+// conversation is about, and TurnsRead counts the message itself as well.
+const (
+	depth     = 4
+	TurnsRead = depth + 1
+)
 
 // floorOfBefore is the least that the turns before say of an intent, as a
 // logarithm.
@@ -67,15 +70,22 @@ func (c *Classifier) before(messages []Message, last Intent) (logs [3]float32, o
 		r, s := c.judge(messages[turns[n]].Text, g)
 		sum := c.own(&r, &s, g)
 		if ok {
-			sum = c.model.leanOn(logs, sum, leanKind(&r, &s))
+			sum = c.leanOn(logs, sum, leanOf(&r, &s, true), &r)
 		}
-		logs, ok = logsOf(sum), true
+		logs, ok = Logs(sum), true
 	}
 	return logs, true
 }
 
-func logsOf(sum [3]float32) (out [3]float32) {
-	for i, p := range probabilities(sum) {
+// leanOn is LeanOn by how a message leans.
+func (c *Classifier) leanOn(before, sum [3]float32, l lean, r *reading) [3]float32 {
+	kind := leanKind(l, r)
+	return LeanOn(before, sum, c.model.lean[kind], c.model.alone[kind])
+}
+
+// Logs are what a turn's sums say to the turn after it.
+func Logs(sum [3]float32) (out [3]float32) {
+	for i, p := range Softmax(sum) {
 		out[i] = float32(max(math.Log(p), floorOfBefore))
 	}
 	return out

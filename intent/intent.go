@@ -136,9 +136,9 @@ func (c *Classifier) Classify(messages []Message, h Hints) Verdict {
 	own := bestOf(sum)
 	before, talked := c.before(messages, h.Last)
 	if talked {
-		sum = c.model.leanOn(before, sum, leanKind(&r, &s))
+		sum = c.leanOn(before, sum, leaning, &r)
 	}
-	p := probabilities(sum)
+	p := Softmax(sum)
 	to := bestOf(sum)
 	v.Probabilities = Probabilities{p[chatAt], p[ragAt], p[dataAt]}
 	v.Why = c.reasons(to, &r, &s, g)
@@ -150,7 +150,7 @@ func (c *Classifier) Classify(messages []Message, h Hints) Verdict {
 	default:
 		v = v.with(to, p[to], "model", s.rule[to])
 	}
-	return c.probe(v, p, &s, &h)
+	return c.probe(v, to, p, &s, &h)
 }
 
 func bestOf(sum [3]float32) (best int) {
@@ -176,8 +176,7 @@ func (c *Classifier) judge(text string, g *grams) (reading, scores) {
 // probe asks the tenant's knowledge where the words leave it open: it may have
 // an answer to what is otherwise a question about anything. A plain task, as
 // to polish a text, never asks it.
-func (c *Classifier) probe(v Verdict, p [3]float64, s *scores, h *Hints) Verdict {
-	to := bestOf([3]float32{float32(p[0]), float32(p[1]), float32(p[2])})
+func (c *Classifier) probe(v Verdict, to int, p [3]float64, s *scores, h *Hints) Verdict {
 	open := to == chatAt && s.task < sure || to == dataAt && p[dataAt] < .75 || p[to] < abstainUnder
 	if h.Probe != nil && open {
 		if found, ok := h.Probe(); ok && found.fits() {

@@ -241,6 +241,7 @@ func BenchmarkClassify(b *testing.B) {
 		m    []Message
 	}{
 		{"en200", user(short)}, {"zh200", user(zh)}, {"en8k", user("Summarize this.\n" + long)}, {"zh8k", user("概括一下。\n" + zhLong)},
+		{"en100k", user("Summarize this.\n" + strings.Repeat(long, 13))}, {"zh100k", user("概括一下。\n" + strings.Repeat(zhLong, 13))},
 		{"quotes8k", user(strings.Repeat(" 'a", 2700))}, {"followup", user(short, zh, short, "and what about the north?")},
 	} {
 		b.Run(bb.name, func(b *testing.B) {

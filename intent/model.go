@@ -58,7 +58,7 @@ func Sizes() (gramPlaces, features, leans int) { return 1 << gramBits, denseCoun
 func (c *Classifier) Sample(text string) Sample {
 	var g grams
 	r, s := c.judge(text, &g)
-	out := Sample{Grams: g.at, Lean: leanKind(&r, &s)}
+	out := Sample{Grams: g.at, Lean: leanKind(leanOf(&r, &s, true), &r)}
 	c.dense(&r, &s, func(at int, v float32) { out.Dense = append(out.Dense, Feature{at, v}) })
 	return out
 }
@@ -86,7 +86,7 @@ func step(n int) int {
 }
 
 // leanKind joins how a message leans with how short it is.
-func leanKind(r *reading, s *scores) int {
+func leanKind(l lean, r *reading) int {
 	size, k := r.latin+r.han/2, 0
 	switch {
 	case size <= 2:
@@ -97,7 +97,7 @@ func leanKind(r *reading, s *scores) int {
 	default:
 		k = 3
 	}
-	return int(leanOf(r, s, true))*leanSizes + k
+	return int(l)*leanSizes + k
 }
 
 // model is Weights as they are used: of hashed words one byte each.
@@ -220,16 +220,17 @@ func (c *Classifier) own(r *reading, s *scores, g *grams) (sum [3]float32) {
 	return sum
 }
 
-// leanOn adds what the turns before say to what a message says itself.
-func (m *model) leanOn(before, sum [3]float32, kind int) [3]float32 {
+// LeanOn adds what the turns before say to what a message says itself, each
+// as far as it counts.
+func LeanOn(before, sum [3]float32, lean, own float32) [3]float32 {
 	for i := range sum {
-		sum[i] = m.alone[kind]*sum[i] + m.lean[kind]*before[i]
+		sum[i] = own*sum[i] + lean*before[i]
 	}
 	return sum
 }
 
-// probabilities of sums.
-func probabilities(sum [3]float32) (p [3]float64) {
+// Softmax makes probabilities of sums.
+func Softmax(sum [3]float32) (p [3]float64) {
 	top := max(sum[0], sum[1], sum[2])
 	total := 0.0
 	for i, v := range sum {
@@ -241,6 +242,9 @@ func probabilities(sum [3]float32) (p [3]float64) {
 	}
 	return p
 }
+
+// OwnWords begins a reason that holds words of the message.
+const OwnWords = "words "
 
 // most is how many reasons a verdict tells.
 const most = 4
@@ -291,7 +295,7 @@ func (c *Classifier) reasons(to int, r *reading, s *scores, g *grams) []Reason {
 			what = c.featureName(-1 - t.at)
 		} else {
 			sp := g.spans[t.at]
-			what = "words " + string(g.text[sp.from:sp.to])
+			what = OwnWords + string(g.text[sp.from:sp.to])
 		}
 		out = append(out, Reason{what, math.Round(float64(t.weight)*100) / 100})
 	}

@@ -14,8 +14,6 @@ const (
 	// maxSearched is the longest message, in bytes, that is searched for secrets
 	// on behalf of its reasons.
 	maxSearched = 16 << 10
-	// ownWords begins a reason that holds words of the message.
-	ownWords = "words "
 )
 
 // because are the parts of an account that say why it is this intent. Where
@@ -30,7 +28,7 @@ func (x *exchange) because(a *account, words bool) {
 	list := v.Why[:min(len(v.Why), mostReasons)]
 	var open func(string) bool // computed at the first words
 	for _, r := range list {
-		if said, ok := strings.CutPrefix(r.What, ownWords); ok {
+		if said, ok := strings.CutPrefix(r.What, intent.OwnWords); ok {
 			if !words {
 				continue
 			}

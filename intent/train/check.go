@@ -84,9 +84,14 @@ func judge(w *intent.Weights, list []*row) (rows []intenteval.Row, said []intent
 	return rows, said
 }
 
+// score compares what was said of rows, in their order.
+func score(rows []intenteval.Row, said []intent.Intent) intenteval.Report {
+	i := -1
+	return intenteval.Score(rows, func([]intent.Message) intent.Verdict { i++; return intent.Verdict{Intent: said[i]} })
+}
+
 func report(name string, rows []intenteval.Row, said []intent.Intent) {
-	i := 0
-	r := intenteval.Score(rows, func([]intent.Message) intent.Verdict { i++; return intent.Verdict{Intent: said[i-1]} })
+	r := score(rows, said)
 	fmt.Printf("%-22s n=%-5d accuracy %.3f", name, r.N, r.Accuracy)
 	for _, lang := range []string{"en", "zh"} {
 		if f, ok := r.ByLang[lang]; ok {

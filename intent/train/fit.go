@@ -57,7 +57,7 @@ func fit(rows []*row, seed uint64) *intent.Weights {
 // only, so that these are learned beside the rules.
 func step(w, squares *intent.Weights, s *intent.Sample, label int, weight float32, bare bool) {
 	gramValue := float32(1 / math.Sqrt(float64(max(1, len(s.Grams)))))
-	p := probabilities(weigh(w, s, bare))
+	p := intent.Softmax(weigh(w, s, bare))
 	var g [3]float32
 	for k := range g {
 		g[k] = float32(p[k]) * weight
@@ -102,19 +102,6 @@ func weigh(w *intent.Weights, s *intent.Sample, bare bool) (sum [3]float32) {
 		}
 	}
 	return sum
-}
-
-func probabilities(sum [3]float32) (p [3]float64) {
-	top := max(sum[0], sum[1], sum[2])
-	total := 0.0
-	for k, v := range sum {
-		p[k] = math.Exp(float64(v - top))
-		total += p[k]
-	}
-	for k := range p {
-		p[k] /= total
-	}
-	return p
 }
 
 func add(sum, w *intent.Weights) {

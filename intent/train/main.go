@@ -79,9 +79,6 @@ func readAll(c *intent.Classifier, dir string) (*set, error) {
 	return &s, nil
 }
 
-// turnsRead is how many messages of the user the classifier looks at.
-const turnsRead = 5
-
 var labels = []string{"CHAT", "RAG", "DATA"}
 
 func prepare(c *intent.Classifier, r intenteval.Row, group string) row {
@@ -99,6 +96,6 @@ func prepare(c *intent.Classifier, r intenteval.Row, group string) row {
 			out.turns = append(out.turns, c.Sample(m.Text))
 		}
 	}
-	out.turns = out.turns[max(0, len(out.turns)-turnsRead):]
+	out.turns = out.turns[max(0, len(out.turns)-intent.TurnsRead):]
 	return out
 }

@@ -1,13 +1,6 @@
 package main
 
-import (
-	"math"
-
-	"strata/intent"
-)
-
-// floor is the least that the turn before says of a label, as a logarithm.
-const floor = -4 // as in package intent
+import "strata/intent"
 
 // fold weighs a row's turns one after the other, each with what the one
 // before it says.
@@ -19,13 +12,6 @@ func fold(w *intent.Weights, turns []intent.Sample) (sum [3]float32) {
 	}
 	sum, _ = x.sum(&talk{lean: w.Lean[:], own: w.Own[:], spread: w.Spread})
 	return sum
-}
-
-func logs(sum [3]float32) (out [3]float32) {
-	for k, v := range probabilities(sum) {
-		out[k] = float32(max(math.Log(v), floor))
-	}
-	return out
 }
 
 // settled is a row whose turns were weighed by weights that it had no part in.
@@ -49,10 +35,8 @@ func (x *settled) sum(t *talk) (sum, before [3]float32) {
 			sum[k] = own[k] / t.spread
 		}
 		if i > 0 {
-			before = logs(sumBefore)
-			for k := range sum {
-				sum[k] = t.own[x.leans[i]]*sum[k] + t.lean[x.leans[i]]*before[k]
-			}
+			before = intent.Logs(sumBefore)
+			sum = intent.LeanOn(before, sum, t.lean[x.leans[i]], t.own[x.leans[i]])
 		}
 		sumBefore = sum
 	}
@@ -91,7 +75,7 @@ func (t *talk) improve(list []settled) {
 		sum, before := x.sum(t)
 		last := x.turns[len(x.turns)-1]
 		kind := x.leans[len(x.leans)-1]
-		for k, p := range probabilities(sum) {
+		for k, p := range intent.Softmax(sum) {
 			if k == x.label {
 				p--
 			}
