@@ -89,6 +89,7 @@ type Index struct {
 	background context.Context // ends with stop
 	stop       context.CancelFunc
 	works      sync.WaitGroup
+	gate       sync.RWMutex // held by Close while it shuts further calls out
 	calls      sync.WaitGroup
 }
 
@@ -161,7 +162,10 @@ func (x *Index) Rebuilt(ctx context.Context) error {
 // Close ends the index after the calls that are running. Later calls return
 // stores.ErrClosed.
 func (x *Index) Close() error {
-	if !x.closed.CompareAndSwap(false, true) {
+	x.gate.Lock()
+	first := x.closed.CompareAndSwap(false, true)
+	x.gate.Unlock()
+	if !first {
 		return nil
 	}
 	x.stop()
@@ -173,18 +177,17 @@ func (x *Index) Close() error {
 
 // begin bounds a call and refuses it while the server is away.
 func (x *Index) begin(ctx context.Context, limit time.Duration) (_ context.Context, done func(), _ error) {
-	x.calls.Add(1)
+	x.gate.RLock()
+	defer x.gate.RUnlock()
 	switch {
 	case x.closed.Load():
-		x.calls.Done()
 		return nil, nil, stores.ErrClosed
 	case ctx.Err() != nil:
-		x.calls.Done()
 		return nil, nil, ctx.Err()
 	case !x.open.Load():
-		x.calls.Done()
 		return nil, nil, ErrUnavailable
 	}
+	x.calls.Add(1)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	return ctx, func() { cancel(); x.calls.Done() }, nil
 }
