@@ -131,16 +131,13 @@ func (c *calls) putDocument(w http.ResponseWriter, r *request) error {
 	}
 	keep := spooled{Tenant: r.tenant, ID: source.ID, Title: source.Title, MediaType: source.MediaType, Groups: source.Groups,
 		Effective: source.Effective, Expires: source.Expires, At: time.Now()}
-	j, err := c.jobs.start(parent, keep, source.Body, large, func(ctx context.Context, report func(ingest.Progress)) (ingest.Result, error) {
-		source.Progress = report
-		return c.ingest(ctx, r.tenant, source, large)
+	j, err := c.jobs.start(parent, keep, source, func(ctx context.Context, source ingest.Source) (ingest.Result, error) {
+		return c.ingest(ctx, keep.Tenant, source)
 	})
 	if err != nil {
-		removeUpload(source)
 		return err
 	}
 	if large {
-		go func() { <-j.done; removeUpload(source) }()
 		w.Header().Set("Location", "/v1/jobs/"+j.id)
 		answer(w, http.StatusAccepted, jobAnswer{Job: j.id, ID: source.ID, Status: jobPending})
 		return nil
@@ -167,17 +164,11 @@ func (c *calls) resume() {
 			err = c.jobs.spool.note(kept)
 		}
 		if err == nil {
-			_, err = c.jobs.start(context.Background(), kept, nil, true, func(ctx context.Context, report func(ingest.Progress)) (ingest.Result, error) {
+			_, err = c.jobs.start(context.Background(), kept, c.jobs.spool.source(kept), func(ctx context.Context, source ingest.Source) (ingest.Result, error) {
 				if gaveUp {
 					return ingest.Result{}, errCrashed
 				}
-				source := kept.source()
-				var err error
-				if source.Body, err = c.jobs.spool.body(kept.Job); err != nil {
-					return ingest.Result{}, err
-				}
-				source.Progress = report
-				return c.ingest(ctx, kept.Tenant, source, true)
+				return c.ingest(ctx, kept.Tenant, source)
 			})
 		}
 		if err != nil {
@@ -190,12 +181,12 @@ func (c *calls) resume() {
 
 // ingest runs on a goroutine of its own, so a panic of a parser must end here.
 // Nobody waits for a large one, so its errors are logged here too.
-func (c *calls) ingest(ctx context.Context, tenant string, source ingest.Source, large bool) (res ingest.Result, err error) {
+func (c *calls) ingest(ctx context.Context, tenant string, source ingest.Source) (res ingest.Result, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("BUG: ingesting panicked: %v\n%s", v, debug.Stack())
 		}
-		if _, ours := asProblem(err); err != nil && ours && large {
+		if _, ours := asProblem(err); err != nil && ours && source.File != "" {
 			c.cfg.Logger.Error("an ingest failed", "document", source.ID, "error", err)
 		}
 	}()
@@ -270,7 +261,7 @@ func (c *calls) readUpload(w http.ResponseWriter, r *request, source *ingest.Sou
 // keepUpload writes an upload to a file, of which nothing is left after an
 // error.
 func (c *calls) keepUpload(body io.Reader) (name string, err error) {
-	f, err := os.CreateTemp(c.cfg.TmpDir, "upload-")
+	f, err := c.jobs.upload(c.cfg.TmpDir)
 	if err != nil {
 		return "", err
 	}
@@ -280,12 +271,6 @@ func (c *calls) keepUpload(body io.Reader) (name string, err error) {
 		return "", err
 	}
 	return f.Name(), nil
-}
-
-func removeUpload(source ingest.Source) {
-	if source.File != "" {
-		_ = os.Remove(source.File)
-	}
 }
 
 // listJobs answers all at once: few are known at any time.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -65,8 +66,8 @@ type job struct {
 	progress atomic.Pointer[ingest.Progress] // nil while it waits for its turn
 }
 
-// work is what a job does. It tells report how far it is.
-type work func(ctx context.Context, report func(ingest.Progress)) (ingest.Result, error)
+// work is what a job does with its document.
+type work func(ctx context.Context, source ingest.Source) (ingest.Result, error)
 
 // jobAnswer is a job as GET /v1/jobs/{id} shows it.
 type jobAnswer struct {
@@ -114,27 +115,18 @@ func (js *Jobs) Close(ctx context.Context) error {
 
 // start does work once the document's earlier jobs have ended. A large one
 // gets an id under which its outcome is told: keep's, if it is one that was
-// kept, else a new one under which it is kept with its body.
-func (js *Jobs) start(parent context.Context, keep spooled, body []byte, large bool, do work) (*job, error) {
+// kept, else a new one under which it is kept with its file. The file is the
+// job's from here on, also after an error.
+func (js *Jobs) start(parent context.Context, keep spooled, source ingest.Source, do work) (*job, error) {
 	ctx, cancel := context.WithCancelCause(parent)
+	large := source.File != ""
 	j := &job{id: keep.Job, key: documentKey{keep.Tenant, keep.ID}, cancel: cancel, done: make(chan struct{})}
-	if large && j.id == "" {
-		j.id = ids.New("job")
-		if keep.Job = j.id; js.spool != nil {
-			if err := js.spool.keep(keep, body); err != nil {
-				cancel(err)
-				return nil, err
-			}
-		}
-	}
-	before, err := js.enter(j, large && keep.Tries == 0)
-	if err != nil && js.spool != nil && large {
-		js.spool.drop(j.id)
-	}
+	before, err := js.accept(j, keep, &source)
 	if err != nil {
 		cancel(err)
 		return nil, err
 	}
+	source.Progress = func(p ingest.Progress) { j.progress.Store(&p) }
 	go func() {
 		defer js.leave(j)
 		detach := context.AfterFunc(js.ctx, func() { cancel(errStopped) })
@@ -142,11 +134,9 @@ func (js *Jobs) start(parent context.Context, keep spooled, body []byte, large b
 		if before != nil {
 			<-before.done
 		}
-		j.result, j.err = js.run(ctx, large, func(ctx context.Context) (ingest.Result, error) {
-			return do(ctx, func(p ingest.Progress) { j.progress.Store(&p) })
-		})
-		if js.spool != nil && large && js.ctx.Err() == nil { // else it goes on at the next start
-			js.spool.drop(j.id)
+		j.result, j.err = js.run(ctx, large, func(ctx context.Context) (ingest.Result, error) { return do(ctx, source) })
+		if js.spool == nil || js.ctx.Err() == nil { // else it goes on at the next start
+			js.drop(j.id, source)
 		}
 		if p, ok := context.Cause(ctx).(*problem); ok && j.err != nil {
 			j.err = p
@@ -154,6 +144,44 @@ func (js *Jobs) start(parent context.Context, keep spooled, body []byte, large b
 		cancel(nil)
 	}()
 	return j, nil
+}
+
+// accept gives a large document's job its id, keeps it and queues it. It
+// returns the job before it.
+func (js *Jobs) accept(j *job, keep spooled, source *ingest.Source) (before *job, err error) {
+	large := source.File != ""
+	if large && j.id == "" {
+		j.id = ids.New("job")
+		if keep.Job = j.id; js.spool != nil {
+			if err := js.spool.keep(keep, source.File); err != nil {
+				return nil, err
+			}
+			source.File = js.spool.body(j.id)
+		}
+	}
+	if before, err = js.enter(j, large && keep.Tries == 0); err != nil {
+		js.drop(j.id, *source)
+	}
+	return before, err
+}
+
+// drop removes what was kept of a large document.
+func (js *Jobs) drop(id string, source ingest.Source) {
+	switch {
+	case source.File == "":
+	case js.spool != nil:
+		js.spool.drop(id)
+	default:
+		_ = os.Remove(source.File)
+	}
+}
+
+// upload opens a file for a large document; without a spool in dir.
+func (js *Jobs) upload(dir string) (*os.File, error) {
+	if js.spool != nil {
+		return js.spool.create()
+	}
+	return os.CreateTemp(dir, "upload-")
 }
 
 func (js *Jobs) run(ctx context.Context, large bool, work func(context.Context) (ingest.Result, error)) (ingest.Result, error) {

@@ -40,20 +40,39 @@ const maxTries = 3
 
 const bodyEnding, jobEnding = ".body", ".json"
 
-// keep writes a job down. It is on the disk when keep returns.
-func (s *spool) keep(j spooled, body []byte) error {
+// create opens a file in the spool's folder for an upload that has no job yet.
+// waiting removes it if it never gets one.
+func (s *spool) create() (*os.File, error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return fmt.Errorf("admin: keeping an upload: %w", err)
+		return nil, err
 	}
-	err := writeThrough(filepath.Join(s.dir, j.Job+bodyEnding), body)
+	return os.CreateTemp(s.dir, "upload-*"+bodyEnding)
+}
+
+// keep makes file, one of create's, the body of a job and writes the job down.
+// Both are on the disk when keep returns. After an error nothing is left.
+func (s *spool) keep(j spooled, file string) error {
+	err := syncFile(file)
+	if err == nil {
+		err = os.Rename(file, s.body(j.Job))
+	}
 	if err == nil {
 		err = s.note(j)
 	}
 	if err != nil {
+		_ = os.Remove(file)
 		s.drop(j.Job)
 		return fmt.Errorf("admin: keeping an upload: %w", err)
 	}
 	return nil
+}
+
+func syncFile(name string) error {
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // note writes what goes with a body, in one step.
@@ -81,9 +100,8 @@ func writeThrough(path string, b []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-func (s *spool) body(job string) ([]byte, error) {
-	return os.ReadFile(filepath.Join(s.dir, job+bodyEnding))
-}
+// body is the file with a job's document.
+func (s *spool) body(job string) string { return filepath.Join(s.dir, job+bodyEnding) }
 
 // drop removes a job. The note goes first: a body alone does not count.
 func (s *spool) drop(job string) {
@@ -126,7 +144,7 @@ func (s *spool) waiting() ([]spooled, error) {
 	return out, nil
 }
 
-// source is the document of a kept job, without its body.
-func (j *spooled) source() ingest.Source {
-	return ingest.Source{ID: j.ID, Title: j.Title, MediaType: j.MediaType, Groups: j.Groups, Effective: j.Effective, Expires: j.Expires}
+// source is the document of a kept job.
+func (s *spool) source(j spooled) ingest.Source {
+	return ingest.Source{File: s.body(j.Job), ID: j.ID, Title: j.Title, MediaType: j.MediaType, Groups: j.Groups, Effective: j.Effective, Expires: j.Expires}
 }
