@@ -98,6 +98,13 @@ type gated struct {
 }
 
 func (g gated) Put(ctx context.Context, tenant string, s ingest.Source) (ingest.Result, error) {
+	if s.File != "" { // it goes with its job
+		body, err := os.ReadFile(s.File)
+		if err != nil {
+			return ingest.Result{}, err
+		}
+		s.Body = body
+	}
 	g.seen <- s
 	return g.Ingester.Put(ctx, tenant, s)
 }
