@@ -155,6 +155,9 @@ func (b *backends) closeAll(ctx context.Context) (err error) {
 	if b.ledger != nil {
 		err = errors.Join(err, b.ledger.Close())
 	}
+	if b.tmp != "" {
+		_ = os.Remove(b.tmp) // nothing is on its way any more; else the next start takes it out
+	}
 	return err
 }
 
