@@ -75,7 +75,7 @@ func (s *server) openBackends(opening context.Context) (_ *backends, err error) 
 	b.tmp = s.freshTmp()
 	b.ingester = ingest.New(ingest.Config{Ledger: b.ledger, Index: b.index, Logger: s.log, Count: tokens.Count, TmpDir: b.tmp})
 	b.learner = learn.New(learn.Config{Ledger: b.ledger, Logger: s.log, Count: tokens.Count, Zone: s.zone(), Learned: s.publishLearned})
-	b.recorder = &recorder{Ledger: b.ledger}
+	b.recorder = &recorder{Ledger: b.ledger, learner: b.learner}
 	b.jobs = admin.NewJobs(filepath.Join(s.cfg.DataDir, "uploads"))
 	if s.cfg.Intent.Judge.Model != "" {
 		b.judge = s.newJudging(b.ledger)

@@ -67,19 +67,27 @@ func (c *Classifier) before(messages []Message, last Intent) (logs [3]float32, o
 	g := takeGrams()
 	defer g.giveBack()
 	for n--; n >= 0; n-- {
-		r, s := c.judge(messages[turns[n]].Text, g)
-		sum := c.own(&r, &s, g)
+		text := messages[turns[n]].Text
+		t := c.turns.of(text, func() turn {
+			r, s := c.judge(text, g)
+			return c.turn(&r, &s, g)
+		})
+		sum := t.sum
 		if ok {
-			sum = c.leanOn(logs, sum, leanOf(&r, &s, true), &r)
+			sum = c.leanOn(logs, sum, t.kind)
 		}
 		logs, ok = Logs(sum), true
 	}
 	return logs, true
 }
 
+// turn is a message that was judged, as one that others came before.
+func (c *Classifier) turn(r *reading, s *scores, g *grams) turn {
+	return turn{c.own(r, s, g), leanKind(leanOf(r, s, true), r)}
+}
+
 // leanOn is LeanOn by how a message leans.
-func (c *Classifier) leanOn(before, sum [3]float32, l lean, r *reading) [3]float32 {
-	kind := leanKind(l, r)
+func (c *Classifier) leanOn(before, sum [3]float32, kind int) [3]float32 {
 	return LeanOn(before, sum, c.model.lean[kind], c.model.alone[kind])
 }
 

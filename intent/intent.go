@@ -89,6 +89,7 @@ type Classifier struct {
 	characters characters
 	model      *model
 	wishes     *wishes // nil = none
+	turns      *memo   // nil = none, while the model is trained
 }
 
 // New returns a classifier.
@@ -98,7 +99,7 @@ func New() *Classifier {
 	if err != nil {
 		panic("BUG: " + err.Error() + "; make train renews them")
 	}
-	c.model = m
+	c.model, c.turns = m, newMemo()
 	return c
 }
 
@@ -132,11 +133,11 @@ func (c *Classifier) Classify(messages []Message, h Hints) Verdict {
 	if g.words == 0 && len(messages) == 1 && h.Last == "" {
 		return v.with(h.otherwise([3]float64{chatAt: 1}))
 	}
-	sum := c.own(&r, &s, g)
-	own := bestOf(sum)
+	t := c.turns.of(text, func() turn { return c.turn(&r, &s, g) })
+	sum, own := t.sum, bestOf(t.sum)
 	before, talked := c.before(messages, h.Last)
 	if talked {
-		sum = c.leanOn(before, sum, leaning, &r)
+		sum = c.leanOn(before, sum, t.kind)
 	}
 	p := Softmax(sum)
 	to := bestOf(sum)

@@ -15,6 +15,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"strata/policy"
@@ -81,6 +82,7 @@ type Learner struct {
 	zones policy.Zones
 	wake  chan struct{}
 	turn  chan struct{} // held by whoever works
+	ready atomic.Bool   // the rules are
 }
 
 // New returns a learner.
@@ -114,6 +116,7 @@ func (l *Learner) Notify() {
 // fails stays in the ledger and is tried again, with growing pauses.
 func (l *Learner) Run(ctx context.Context) {
 	warm()
+	l.ready.Store(true)
 	debug.FreeOSMemory() // making the rules ready takes more than they keep
 	pause := firstPause
 	for ctx.Err() == nil {

@@ -90,21 +90,25 @@ var screen = func() *prefilter.Set {
 	return s
 }()
 
-// heard looks at sentences. One is silent where nothing that could be said to
-// the memory may match in it and nothing in it is redacted: then no clause of
-// it, with or without a subject from the clause before, says anything either.
+// heard looks at sentences.
 func heard(list []string) []*utterance {
 	out := make([]*utterance, 0, len(list))
 	for _, text := range list {
-		if hits := screen.Scan(text); !hits.Any() {
-			if _, found := policy.Redact(text); found == 0 {
-				out = append(out, &utterance{text: text, silent: true})
-				continue
-			}
+		if silent(text) {
+			out = append(out, &utterance{text: text, silent: true})
+		} else {
+			out = append(out, loud(text))
 		}
-		out = append(out, loud(text))
 	}
 	return out
+}
+
+// silent tells that nothing that could be said to the memory may match in a
+// sentence and nothing in it is redacted: then no clause of it, with or without
+// a subject from the clause before, says anything either.
+func silent(sentence string) bool {
+	hits := screen.Scan(sentence)
+	return !hits.Any() && clean(sentence)
 }
 
 func loud(text string) *utterance {

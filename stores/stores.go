@@ -112,6 +112,7 @@ type Exchange struct {
 	Status      ExchangeStatus
 	Finished    bool // the answer ended the turn: complete and without tool calls
 	Learn       bool // may be learned from
+	Settled     bool // there is nothing to learn from it, and its texts may be kept as they are
 	Intent      string
 	Timezone    string // IANA name, "" = UTC
 

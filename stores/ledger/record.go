@@ -225,8 +225,13 @@ func place(e stores.Exchange, b before) row {
 	if r.fate != fresh {
 		r.turnID, r.turnAt = b.turnID, min(b.turnAt, r.turnAt)
 	}
-	if e.Learn && ended && !r.again {
+	switch learnable := e.Learn && ended && !r.again; {
+	case learnable && e.Settled:
+		r.learn = learnLearned
+	case learnable:
 		r.learn = learnRecorded
+	case e.Settled:
+		r.learn = learnSkipped
 	}
 	counted := r.fate != fresh && b.session == e.Scope.Session && (b.finished || b.again)
 	if ended && r.part == partTurn && !counted {

@@ -230,6 +230,27 @@ func Recording(t *testing.T, open Opener) {
 		f.must(err)
 		f.same("to redact", len(raw), 0)
 	})
+
+	t.Run("settled", func(t *testing.T) {
+		f := start(t, open)
+		for turn, learn := range map[string]bool{"t1": true, "t2": false} {
+			e := f.exchange(s, turn, "q", "a")
+			e.Learn, e.Settled = learn, true
+			f.record(e)
+		}
+		works, err := f.Lease(f.Context(), "w", 10)
+		f.must(err)
+		raw, err := f.Unredacted(f.Context(), 10)
+		f.must(err)
+		f.same("learnable, leased, to redact", []int{f.unlearned(), len(works), len(raw)}, []int{0, 0, 0})
+		f.same("session", f.session(s), []string{"q", "a", "q", "a"})
+		f.same("turns", f.opening(s, stores.Links{}).Turns, 2)
+
+		// The same turn again is no other one.
+		retry := f.exchange(s, "t1", "q", "a")
+		f.record(retry)
+		f.same("a retry of what was learned from", f.unlearned(), 0)
+	})
 }
 
 func (f *fixture) unlearned() int {
