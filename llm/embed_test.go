@@ -184,12 +184,16 @@ type hostileCase struct {
 	want   string
 }
 
-func checkHostile(t *testing.T, cases map[string]hostileCase, elsewhere *upstreamtest.Server, call func(base string) error) {
+func checkHostile(t *testing.T, cases map[string]hostileCase, elsewhere *upstreamtest.Server, call func(base string, timeout time.Duration) error) {
 	t.Helper()
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			up := upstreamtest.New(t, upstreamtest.Always(c.script))
-			err := call(up.URL() + "/v1")
+			timeout := 30 * time.Second
+			if c.want == "in time" {
+				timeout = 200 * time.Millisecond
+			}
+			err := call(up.URL()+"/v1", timeout)
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "llm: ") {
 				t.Fatalf("%v; want an error with %q", err, c.want)
 			}
@@ -229,8 +233,8 @@ func TestEmbedHostile(t *testing.T) {
 	} {
 		cases[name] = c
 	}
-	checkHostile(t, cases, elsewhere, func(base string) error {
-		e := llm.NewEmbedder(llm.EmbedderConfig{BaseURL: base, APIKey: key, Model: "m", Timeout: 300 * time.Millisecond})
+	checkHostile(t, cases, elsewhere, func(base string, timeout time.Duration) error {
+		e := llm.NewEmbedder(llm.EmbedderConfig{BaseURL: base, APIKey: key, Model: "m", Timeout: timeout})
 		vectors, err := e.Embed(t.Context(), []string{"a", "b"})
 		if vectors != nil {
 			t.Errorf("vectors beside %v: %v", err, vectors)

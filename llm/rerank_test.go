@@ -151,8 +151,8 @@ func TestRerankHostile(t *testing.T) {
 	} {
 		cases[name] = c
 	}
-	checkHostile(t, cases, elsewhere, func(base string) error {
-		rr := llm.NewReranker(llm.RerankerConfig{BaseURL: base, APIKey: key, Timeout: 300 * time.Millisecond})
+	checkHostile(t, cases, elsewhere, func(base string, timeout time.Duration) error {
+		rr := llm.NewReranker(llm.RerankerConfig{BaseURL: base, APIKey: key, Timeout: timeout})
 		scores, err := rr.Rerank(t.Context(), "q", []string{"a", "b"})
 		if scores != nil {
 			t.Errorf("scores beside %v: %v", err, scores)
