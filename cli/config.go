@@ -114,7 +114,7 @@ type Config struct {
 		APIKey  string `yaml:"api_key" secret:"true" doc:"Sent to it. A client's key never is, nor upstream.api_key."`
 	} `yaml:"reranker"`
 
-	Citations string `yaml:"citations" doc:"Tell the client which documents an answer was given: off, or header (X-Strata-Citations)."`
+	Citations string `yaml:"citations" doc:"Tell the client which documents an answer was given: off, or header."`
 
 	AllowOrigins []string `yaml:"allow_origins" doc:"Origins of browser pages that may call, such as http://localhost:3000."`
 	AllowHosts   []string `yaml:"allow_hosts" doc:"Further Host names for loopback listeners, which otherwise answer to addresses, localhost, single-label and .internal names."`
