@@ -147,8 +147,16 @@ func (s *server) hasCollection(ctx context.Context, name string) (bool, error) {
 	return s.get(ctx, "/schema/"+name, nil)
 }
 
+// hasTenant is false too where there is no such collection, which the server
+// calls a mistake.
 func (s *server) hasTenant(ctx context.Context, at place) (bool, error) {
-	return s.get(ctx, "/schema/"+at.collection+"/tenants/"+at.tenant, nil)
+	there, err := s.get(ctx, "/schema/"+at.collection+"/tenants/"+at.tenant, nil)
+	if answered(err) {
+		if has, failed := s.hasCollection(ctx, at.collection); failed == nil && !has {
+			return false, nil
+		}
+	}
+	return there, err
 }
 
 // get reads what is at a path and tells whether anything is. The client's own

@@ -217,11 +217,11 @@ func (x *Index) missing(ctx context.Context, at place, err error) bool {
 	if err != nil || there {
 		return false
 	}
-	if at.collection == collection {
-		there, err = x.server.hasCollection(ctx, collection)
-		return err == nil && there
+	if at.collection != collection {
+		return true
 	}
-	return true
+	there, err = x.server.hasCollection(ctx, collection)
+	return err == nil && there
 }
 
 // DropTenant removes all that is kept of a tenant.
