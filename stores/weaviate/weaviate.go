@@ -50,8 +50,12 @@ type Config struct {
 	// ones on the same server. It is never sent as it is.
 	Namespace []byte
 	// Idle is how long a tenant that nobody reads or writes stays in the
-	// server's memory. 0 = 30 min, below 0 = for ever.
+	// server's memory. 0 = 30 min.
 	Idle time.Duration
+	// Hot is how many tenants stay there at most, each collection's counted by
+	// itself; beyond that those go that were not used for longest. 0 = 2,000,
+	// below 0 = any number.
+	Hot int
 	// Logger gets what happens out of sight; nil drops it.
 	Logger *slog.Logger
 	// Clock is time.Now where it is nil.
@@ -60,6 +64,7 @@ type Config struct {
 
 const (
 	defaultIdle = 30 * time.Minute
+	defaultHot  = 2000
 	// firstLook is how long New waits for the server.
 	firstLook = 3 * time.Second
 	// Pauses between two tries to reach it.
@@ -78,6 +83,7 @@ type Index struct {
 	space  []byte
 	prefix string // of this ledger's tenants
 	idle   time.Duration
+	hot    int
 
 	open    atomic.Bool   // the passages' collection is there
 	rebuild atomic.Bool   // passages may be missing
@@ -110,7 +116,7 @@ func New(ctx context.Context, c Config) (*Index, error) {
 	if len(c.Namespace) == 0 {
 		return nil, errors.New("weaviate: no namespace")
 	}
-	x := &Index{server: newServer(u.Scheme, u.Host, c.APIKey), host: u.Host, log: c.Logger, clock: c.Clock, idle: cmp.Or(c.Idle, defaultIdle),
+	x := &Index{server: newServer(u.Scheme, u.Host, c.APIKey), host: u.Host, log: c.Logger, clock: c.Clock, idle: cmp.Or(c.Idle, defaultIdle), hot: cmp.Or(c.Hot, defaultHot),
 		space: slices.Clone(c.Namespace), doubt: make(chan struct{}, 1)}
 	x.prefix = x.digest("namespace")[:12]
 	if x.log == nil {
