@@ -15,10 +15,12 @@ type tenants struct {
 	used map[place]time.Time
 }
 
-func (t *tenants) touch(at place, now time.Time) {
+// touch notes a use and returns how many there are.
+func (t *tenants) touch(at place, now time.Time) int {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.used[at] = now
-	t.mu.Unlock()
+	return len(t.used)
 }
 
 func (t *tenants) drop(at place) {
@@ -45,6 +47,17 @@ func (t *tenants) idle(before time.Time, most int) map[string][]string {
 	return names
 }
 
+// use notes that a tenant is used. Where far too many are, some go at once.
+func (x *Index) use(at place) {
+	n := x.tenants.touch(at, x.clock())
+	if x.hot >= 0 && n > x.hot+x.hot/8 {
+		select {
+		case x.crowded <- struct{}{}:
+		default:
+		}
+	}
+}
+
 // adopt takes those over that are in memory from earlier, as if used now.
 func (x *Index) adopt(ctx context.Context, collections []string) error {
 	for _, c := range collections {
@@ -53,7 +66,7 @@ func (x *Index) adopt(ctx context.Context, collections []string) error {
 			return err
 		}
 		for _, name := range names {
-			x.tenants.touch(place{c, name}, x.clock())
+			x.use(place{c, name})
 		}
 	}
 	return nil
@@ -76,6 +89,7 @@ func (x *Index) cool(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-x.crowded:
 		}
 		if !x.open.Load() {
 			continue
