@@ -202,15 +202,45 @@ func (m *matrix) nearest(vector []float32, limit int) []found {
 func (m *matrix) nearestOf(from, to int, vector []float32, limit int) *top {
 	best := newTop(min(limit, max(1, to-from)))
 	best.floor = -2 // below every cosine
-	for i := from; i < to; i++ {
-		if m.nums[i] < 0 {
-			continue
-		}
-		if score := dot(vector, m.values[i*m.dims:(i+1)*m.dims]); score > best.floor {
+	offer := func(i int, score float32) {
+		if score > best.floor && m.nums[i] > 0 {
 			best.offer(found{num: m.nums[i], score: score})
 		}
 	}
+	i := from
+	for ; i+4 <= to; i += 4 {
+		for j, score := range fourDots(vector, m.values[i*m.dims:(i+4)*m.dims]) {
+			offer(i+j, score)
+		}
+	}
+	for ; i < to; i++ {
+		offer(i, dot(vector, m.values[i*m.dims:(i+1)*m.dims]))
+	}
 	return best
+}
+
+// fourDots are the dots of a with four vectors of its size that stand one after
+// the other: each number of a is loaded once for all of them.
+func fourDots(a, four []float32) [4]float32 {
+	n := len(a)
+	v0, v1, v2, v3 := four[:n], four[n:][:n], four[2*n:][:n], four[3*n:][:n]
+	var s0, s1, s2, s3, t0, t1, t2, t3 float32
+	i := 0
+	for ; i+1 < n; i += 2 {
+		x, y := a[i], a[i+1]
+		s0 += x * v0[i]
+		t0 += y * v0[i+1]
+		s1 += x * v1[i]
+		t1 += y * v1[i+1]
+		s2 += x * v2[i]
+		t2 += y * v2[i+1]
+		s3 += x * v3[i]
+		t3 += y * v3[i+1]
+	}
+	if i < n {
+		s0, s1, s2, s3 = s0+a[i]*v0[i], s1+a[i]*v1[i], s2+a[i]*v2[i], s3+a[i]*v3[i]
+	}
+	return [4]float32{s0 + t0, s1 + t1, s2 + t2, s3 + t3}
 }
 
 // dot is the sum of products. Eight sums side by side keep the processor busy.
