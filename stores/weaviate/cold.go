@@ -2,6 +2,7 @@ package weaviate
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -11,45 +12,50 @@ import (
 // each was used last. The server takes one in by itself when it is used.
 type tenants struct {
 	mu   sync.Mutex
-	used map[string]time.Time
+	used map[place]time.Time
 }
 
-func (t *tenants) touch(name string, now time.Time) {
+func (t *tenants) touch(at place, now time.Time) {
 	t.mu.Lock()
-	t.used[name] = now
+	t.used[at] = now
 	t.mu.Unlock()
 }
 
-func (t *tenants) drop(name string) {
+func (t *tenants) drop(at place) {
 	t.mu.Lock()
-	delete(t.used, name)
+	delete(t.used, at)
 	t.mu.Unlock()
 }
 
-// idle takes out those that were not used since before.
-func (t *tenants) idle(before time.Time) (names []string) {
+// idle takes out those that were not used since before, by their collections.
+func (t *tenants) idle(before time.Time) map[string][]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for name, used := range t.used {
+	names := map[string][]string{}
+	for at, used := range t.used {
 		if used.Before(before) {
-			names = append(names, name)
-			delete(t.used, name)
+			names[at.collection] = append(names[at.collection], at.tenant)
+			delete(t.used, at)
 		}
 	}
-	slices.Sort(names)
 	return names
 }
 
 // adopt takes those over that are in memory from earlier, as if used now.
-func (x *Index) adopt(ctx context.Context) error {
+func (x *Index) adopt(ctx context.Context, collections []string) error {
 	if x.idle < 0 {
 		return nil
 	}
-	names, err := x.server.hotTenants(ctx, x.prefix+"-")
-	for _, name := range names {
-		x.tenants.touch(name, x.clock())
+	for _, c := range collections {
+		names, err := x.server.hotTenants(ctx, c, x.prefix+"-")
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			x.tenants.touch(place{c, name}, x.clock())
+		}
 	}
-	return err
+	return nil
 }
 
 // coolBatch is how many tenants one request takes out of memory.
@@ -72,20 +78,29 @@ func (x *Index) cool(ctx context.Context) {
 		if !x.open.Load() {
 			continue
 		}
-		for names := range slices.Chunk(x.tenants.idle(x.clock().Add(-x.idle)), coolBatch) {
-			limited, cancel := context.WithTimeout(ctx, writeLimit)
-			err := x.server.coolTenants(limited, names)
-			cancel()
-			if err == nil {
-				continue
+		idle := x.tenants.idle(x.clock().Add(-x.idle))
+		for _, c := range slices.Sorted(maps.Keys(idle)) {
+			for names := range slices.Chunk(slices.Sorted(slices.Values(idle[c])), coolBatch) {
+				x.coolSome(ctx, c, names)
 			}
-			// One that is gone fails all; the rest may be tried again.
-			x.log.Debug("idle tenants stay in the index's memory", "error", err)
-			for _, name := range names {
-				if there, err := x.server.hasTenant(ctx, name); err != nil || there {
-					x.tenants.touch(name, x.clock())
-				}
-			}
+		}
+	}
+}
+
+// coolSome takes some out of memory. One that is gone fails all; the rest is
+// then tried again later.
+func (x *Index) coolSome(ctx context.Context, collection string, names []string) {
+	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	err := x.server.coolTenants(ctx, collection, names)
+	if err == nil {
+		return
+	}
+	x.log.Debug("idle tenants stay in the index's memory", "error", err)
+	for _, name := range names {
+		at := place{collection, name}
+		if there, err := x.server.hasTenant(ctx, at); err != nil || there {
+			x.tenants.touch(at, x.clock())
 		}
 	}
 }
