@@ -86,3 +86,13 @@ const (
 	OutboxRemove OutboxOp = "remove"
 	OutboxEmbed  OutboxOp = "embed"
 )
+
+// RebuildState is how far a wish to fill the index anew has come.
+type RebuildState string
+
+// The states of a rebuild.
+const (
+	NoRebuild      RebuildState = ""
+	RebuildAsked   RebuildState = "asked"
+	RebuildRunning RebuildState = "running" // or whoever ran it has ended
+)

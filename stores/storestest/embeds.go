@@ -214,4 +214,25 @@ func Embeds(t *testing.T, open Opener) {
 		f.same("again", f.embed(index{}), 3)
 		f.same("versions", f.vectorsOf("a")+f.vectorsOf("b"), "ready ready ")
 	})
+
+	t.Run("a wish to rebuild", func(t *testing.T) {
+		f := start(t, open)
+		for _, c := range []struct {
+			from, to stores.RebuildState
+			want     string
+		}{
+			{stores.RebuildAsked, stores.RebuildRunning, "false "},
+			{stores.NoRebuild, stores.RebuildAsked, "true asked"},
+			{stores.NoRebuild, stores.RebuildAsked, "false asked"},
+			{stores.RebuildAsked, stores.RebuildRunning, "true running"},
+			{stores.RebuildAsked, stores.RebuildRunning, "false running"},
+			{stores.RebuildRunning, stores.NoRebuild, "true "},
+		} {
+			moved, err := f.MoveRebuild(f.Context(), c.from, c.to)
+			f.must(err)
+			state, err := f.Store.Rebuild(f.Context())
+			f.must(err)
+			f.same(fmt.Sprintf("from %q to %q", c.from, c.to), fmt.Sprint(moved, " ", state), c.want)
+		}
+	})
 }

@@ -45,6 +45,8 @@ type Store interface {
 	EmbedQueue(ctx context.Context, limit int) ([]stores.OutboxEntry, error)
 	EmbedDone(ctx context.Context, seqs []int64) error
 	EmbedRows(ctx context.Context) (int, error)
+	Rebuild(ctx context.Context) (stores.RebuildState, error)
+	MoveRebuild(ctx context.Context, from, to stores.RebuildState) (bool, error)
 	DeleteDocument(ctx context.Context, tenant, id string) error
 	Documents(ctx context.Context, tenant, cursor string, limit int) ([]stores.Document, string, error)
 	Document(ctx context.Context, tenant, id string) (stores.Document, []stores.Version, []stores.Passage, error)
