@@ -18,6 +18,9 @@ import (
 type index interface {
 	assemble.Index
 	ingest.Index
+	ingest.VectorIndex
+	Nearest(ctx context.Context, tenant, space string, vector []float32, limit int) ([]stores.Hit, error)
+	KeepSpace(ctx context.Context, id string) error
 	NeedsRebuild() bool
 	Rebuilt(ctx context.Context) error
 	Close() error

@@ -60,13 +60,13 @@ func (x *scratch) put(ctx context.Context, tenant string, d stores.Draft) error 
 // given up.
 const indexPatience = time.Minute
 
-// settle waits until everything that was put can be found.
+// settle waits until everything that was put can be found, by its vectors too.
 func (x *scratch) settle(ctx context.Context) error {
 	b := x.backends.Load()
 	b.ingester.Notify()
 	last, since := -1, time.Now()
 	for {
-		left, err := b.ledger.OutboxRows(ctx)
+		left, err := b.left(ctx)
 		switch {
 		case err != nil:
 			return err

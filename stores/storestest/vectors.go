@@ -18,6 +18,9 @@ type VectorIndex interface {
 	PutVectors(ctx context.Context, tenant string, space stores.Space, vectors []stores.Vector) error
 	Nearest(ctx context.Context, tenant, space string, vector []float32, limit int) ([]stores.Hit, error)
 	KeepSpace(ctx context.Context, id string) error
+	// Missing returns those of the passages that have no vector in a space, in
+	// the order of ids: it saves embedding them twice.
+	Missing(ctx context.Context, tenant, space string, ids []string) ([]string, error)
 }
 
 // VectorIndexOpener opens the index of this name, as IndexOpener does. Indexes
@@ -38,6 +41,7 @@ func RunVectorIndex(t *testing.T, open VectorIndexOpener) {
 		{"TextLeavesThem", vectorsTextLeavesThem},
 		{"KeepSpace", vectorsKeepSpace},
 		{"OtherLedger", vectorsOtherLedger},
+		{"Missing", vectorsMissing},
 		{"Restart", vectorsRestart},
 		{"ReadersBesideAWriter", vectorsReadersBesideAWriter},
 		{"EndedAndClosed", vectorsEndedAndClosed},
@@ -291,6 +295,45 @@ func vectorsOtherLedger(t *testing.T, open func(string) vectorTest) {
 	}
 	x.want("T", "s1", 0)
 	y.want("T", "s1", 0, "20")
+}
+
+// Which vectors are there is known for a tenant and a space, and is no matter
+// of texts.
+func vectorsMissing(t *testing.T, open func(string) vectorTest) {
+	x := open("index")
+	defer x.close()
+	missing := func(tenant, space string, want ...string) {
+		t.Helper()
+		got, err := x.vectors.Missing(t.Context(), tenant, space, []string{"30", "10", "text", "20"})
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("of %s in %s: %v (%v), want %v", tenant, space, got, err, want)
+		}
+	}
+	missing("T", "s1", "30", "10", "text", "20")
+	x.putAt("T", "s1", 10, 20)
+	x.putAt("T", "s2", 30)
+	x.putAt("U", "s1", 30)
+	x.put("T", stores.Passage{ID: "text", Text: "has no vector"})
+	missing("T", "s1", "30", "text")
+	missing("T", "s2", "10", "text", "20")
+	missing("U", "s1", "10", "text", "20")
+	if err := x.Remove(t.Context(), "T", []string{"20"}); err != nil {
+		t.Fatal(err)
+	}
+	missing("T", "s1", "30", "text", "20")
+	var many []string
+	for i := range 1500 {
+		many = append(many, fmt.Sprint("p", i))
+	}
+	if got, err := x.vectors.Missing(t.Context(), "T", "s1", many); err != nil || !slices.Equal(got, many) {
+		t.Errorf("of many: %d (%v)", len(got), err)
+	}
+	if got, err := x.vectors.Missing(t.Context(), "T", "s1", nil); err != nil || len(got) != 0 {
+		t.Errorf("of none: %v (%v)", got, err)
+	}
+	if _, err := x.vectors.Missing(t.Context(), "", "s1", nil); !errors.Is(err, stores.ErrScope) {
+		t.Errorf("without tenant: %v", err)
+	}
 }
 
 func vectorsRestart(t *testing.T, open func(string) vectorTest) {
