@@ -25,6 +25,24 @@ type Index interface {
 	Search(ctx context.Context, tenant, query string, limit int) ([]stores.Hit, error)
 }
 
+// Vectors finds passages by what they mean. It is asked beside the index, and
+// what it has not answered by the layer's deadline is gone without.
+type Vectors interface {
+	// Nearest returns one list of hits a query, in the queries' order; a hit's
+	// score is its cosine.
+	Nearest(ctx context.Context, tenant string, queries []string, limit int) (Near, error)
+}
+
+// Near is what vectors find, and by what a cosine is judged.
+type Near struct {
+	Hits  [][]stores.Hit          // one list a query, best first
+	Noise map[string]stores.Noise // by language of the query; one that is missing is not searched by vectors
+}
+
+// Rerank says how well each text answers a query. The scores are in the order
+// of the texts and comparable within one call only.
+type Rerank func(ctx context.Context, query string, texts []string) ([]float64, error)
+
 // Cache may hold memories that were read before, under the generations that
 // the request's opening told. stores/cached is one, over Prepare.
 type Cache interface {
@@ -36,6 +54,8 @@ type Cache interface {
 type Config struct {
 	Ledger   Ledger
 	Index    Index            // nil: no knowledge
+	Vectors  Vectors          // nil: passages are found by their words alone
+	Rerank   Rerank           // nil: passages stay in the order in which they were found
 	Cache    Cache            // nil: memories are read from the ledger each time
 	Clock    func() time.Time // nil = time.Now; used where a query names no time
 	InFlight int              // reads of one layer under way at a time, above it the layer is skipped; 0 = 128

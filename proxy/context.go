@@ -30,6 +30,8 @@ type Context struct {
 	DefaultIntent func(model, path string) intent.Intent
 	Unsure        func(Unsure) // optional; an exchange was recorded whose intent was a near miss
 
+	Citations bool // answers name the passages that were given, in a header
+
 	headers []string // of a request's head that are read, in lower case
 	known   *exampleCache
 }

@@ -118,39 +118,55 @@ func TestMoreThanTheServerTakesAtATime(t *testing.T) {
 	}
 }
 
-// A tenant that nobody uses leaves the server's memory and comes back with the
-// first read or write.
+// A tenant that nobody uses leaves the server's memory, its passages and its
+// vectors, and comes back with the first read, write or removal.
 func TestColdTenants(t *testing.T) {
 	c := config(shared.For(t), t.Name())
 	c.Idle = 300 * time.Millisecond
-	x := open(t, c)
-	put := func(id string) {
+	x, ctx := open(t, c), t.Context()
+	cold := func(x *weaviate.Index) {
 		t.Helper()
-		if err := x.Put(t.Context(), "T", []stores.Passage{{ID: id, Text: "word"}}); err != nil {
-			t.Fatal(err)
-		}
+		waitFor(t, "all is cold", func() bool { texts, vectors := weaviate.Hot(t, x, "T"); return !texts && !vectors })
 	}
-	put("p")
-	for range 2 {
-		waitFor(t, "it is cold", func() bool { return !weaviate.Hot(t, x, "T") })
+	timed := func(what string, do func() error) {
+		t.Helper()
 		began := time.Now()
-		if hits, err := x.Search(t.Context(), "T", "word", 5); err != nil || len(hits) == 0 {
-			t.Errorf("of a cold tenant: %v, %v", hits, err)
+		if err := do(); err != nil {
+			t.Errorf("%s of a cold tenant: %v", what, err)
 		}
-		t.Logf("first read of a cold tenant: %v", time.Since(began).Round(time.Millisecond))
-		waitFor(t, "it is cold again", func() bool { return !weaviate.Hot(t, x, "T") })
-		put("q")
+		t.Logf("%s of a cold tenant: %v", what, time.Since(began).Round(time.Millisecond))
 	}
-	if n, err := x.Count(t.Context(), "T"); err != nil || n != 2 {
-		t.Errorf("%d passages, %v", n, err)
+	put := func(id string) error {
+		return errors.Join(x.Put(ctx, "T", []stores.Passage{{ID: id, Text: "word"}}),
+			x.PutVectors(ctx, "T", plane, []stores.Vector{{Passage: id, Values: []float32{1, 0}}}))
 	}
-	// One that was left in memory by an earlier run goes too.
-	put("p")
-	if err := x.Close(); err != nil {
+	found := func(want int) error {
+		texts, err := x.Search(ctx, "T", "word", 5)
+		near, err2 := x.Nearest(ctx, "T", plane.ID, []float32{1, 0}, 5)
+		if len(texts) != want || len(near) != want {
+			err = errors.Join(err, fmt.Errorf("%d by text and %d by vector, want %d", len(texts), len(near), want))
+		}
+		return errors.Join(err, err2)
+	}
+	for _, step := range []struct {
+		what string
+		do   func() error
+	}{
+		{"first write", func() error { return put("p") }},
+		{"read", func() error { return found(1) }},
+		{"write", func() error { return put("q") }},
+		{"read", func() error { return found(2) }},
+		{"removal", func() error { return x.Remove(ctx, "T", []string{"q"}) }},
+		{"count", func() error { _, err := x.Count(ctx, "T"); return errors.Join(err, found(1)) }},
+	} {
+		timed(step.what, step.do)
+		cold(x)
+	}
+	// What was left in memory by an earlier run goes too.
+	if err := errors.Join(put("p"), x.Close()); err != nil {
 		t.Fatal(err)
 	}
-	y := open(t, c)
-	waitFor(t, "the next run has cooled it", func() bool { return !weaviate.Hot(t, y, "T") })
+	cold(open(t, c))
 }
 
 func waitFor(t *testing.T, what string, done func() bool) {
