@@ -22,6 +22,7 @@ import (
 
 func (p *program) evalRetrievalCommand() *cobra.Command {
 	var asJSON bool
+	var server string
 	cmd := &cobra.Command{
 		Use: "retrieval DIR", Short: "Measure how well passages are found",
 		Long: `Take a corpus into a store of its own, which is removed afterwards, ask every
@@ -30,17 +31,21 @@ where there is one heading), queries.jsonl (_id, text) and qrels.jsonl
 (query_id, doc_id, score), one JSON object a line. Recall is the share of a
 question's relevant passages in the first 5 or 10, hit whether one is among
 them, and block_tokens what a request with the question would be given, on
-average. Questions without a relevant passage do not count.`,
+average. Questions without a relevant passage do not count. With --index the
+passages are searched on a Weaviate server (key: index.api_key), which loses
+them again, and nothing else, at the end.`,
 		Example: `  strata eval retrieval sets/handbook
+  strata eval retrieval sets/handbook --index http://127.0.0.1:8080
   strata eval retrieval sets/handbook --json | jq '."recall@5"'`,
 		Args: exactlyOne("a folder with corpus.jsonl, queries.jsonl and qrels.jsonl"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return p.evalRetrieval(ctx, args[0], asJSON)
+			return p.evalRetrieval(ctx, args[0], server, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	cmd.Flags().StringVar(&server, "index", "", "a Weaviate server to search on, instead of a file")
 	return cmd
 }
 
@@ -57,7 +62,10 @@ type retrieved struct {
 // evalTenant is whose the corpus is. Its store holds nothing else.
 const evalTenant = "eval"
 
-func (p *program) evalRetrieval(ctx context.Context, dir string, asJSON bool) error {
+func (p *program) evalRetrieval(ctx context.Context, dir, server string, asJSON bool) error {
+	if url, err := indexServer(server); server != "" && (err != nil || url == "") {
+		return usageError{fmt.Errorf("--index: names no Weaviate server; give its address, as http://127.0.0.1:8080")}
+	}
 	l, err := p.load()
 	if err != nil {
 		return err
@@ -66,7 +74,7 @@ func (p *program) evalRetrieval(ctx context.Context, dir string, asJSON bool) er
 	if err != nil {
 		return usageError{err}
 	}
-	x, err := p.openScratch(&l.Config)
+	x, err := p.openScratch(&l.Config, server)
 	if err != nil {
 		return err
 	}

@@ -15,10 +15,12 @@ type tenants struct {
 	used map[place]time.Time
 }
 
-func (t *tenants) touch(at place, now time.Time) {
+// touch notes a use and returns how many there are.
+func (t *tenants) touch(at place, now time.Time) int {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.used[at] = now
-	t.mu.Unlock()
+	return len(t.used)
 }
 
 func (t *tenants) drop(at place) {
@@ -27,32 +29,44 @@ func (t *tenants) drop(at place) {
 	t.mu.Unlock()
 }
 
-// idle takes out those that were not used since before, by their collections.
-func (t *tenants) idle(before time.Time) map[string][]string {
+// idle takes out those that were not used since before, and of the others those
+// that were not used for longest where there are more than most (below 0 = any
+// number). It returns them by their collections.
+func (t *tenants) idle(before time.Time, most int) map[string][]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	byUse := slices.SortedFunc(maps.Keys(t.used), func(a, b place) int { return t.used[a].Compare(t.used[b]) })
 	names := map[string][]string{}
-	for at, used := range t.used {
-		if used.Before(before) {
-			names[at.collection] = append(names[at.collection], at.tenant)
-			delete(t.used, at)
+	for i, at := range byUse {
+		if !t.used[at].Before(before) && (most < 0 || len(byUse)-i <= most) {
+			break
 		}
+		names[at.collection] = append(names[at.collection], at.tenant)
+		delete(t.used, at)
 	}
 	return names
 }
 
+// use notes that a tenant is used. Where far too many are, some go at once.
+func (x *Index) use(at place) {
+	n := x.tenants.touch(at, x.clock())
+	if x.hot >= 0 && n > x.hot+x.hot/8 {
+		select {
+		case x.crowded <- struct{}{}:
+		default:
+		}
+	}
+}
+
 // adopt takes those over that are in memory from earlier, as if used now.
 func (x *Index) adopt(ctx context.Context, collections []string) error {
-	if x.idle < 0 {
-		return nil
-	}
 	for _, c := range collections {
 		names, err := x.server.hotTenants(ctx, c, x.prefix+"-")
 		if err != nil {
 			return err
 		}
 		for _, name := range names {
-			x.tenants.touch(place{c, name}, x.clock())
+			x.use(place{c, name})
 		}
 	}
 	return nil
@@ -61,24 +75,26 @@ func (x *Index) adopt(ctx context.Context, collections []string) error {
 // coolBatch is how many tenants one request takes out of memory.
 const coolBatch = 100
 
+// coolEvery is how often tenants are looked over, or four times in the time that
+// one may be idle.
+const coolEvery = 15 * time.Second
+
 // cool takes tenants out of the server's memory that have been idle for long
-// enough.
+// enough, or are too many.
 func (x *Index) cool(ctx context.Context) {
-	if x.idle < 0 {
-		return
-	}
-	tick := time.NewTicker(max(min(x.idle/4, time.Minute), 10*time.Millisecond))
+	tick := time.NewTicker(max(min(x.idle/4, coolEvery), 10*time.Millisecond))
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		case <-x.crowded:
 		}
 		if !x.open.Load() {
 			continue
 		}
-		idle := x.tenants.idle(x.clock().Add(-x.idle))
+		idle := x.tenants.idle(x.clock().Add(-x.idle), x.hot)
 		for _, c := range slices.Sorted(maps.Keys(idle)) {
 			for names := range slices.Chunk(slices.Sorted(slices.Values(idle[c])), coolBatch) {
 				x.coolSome(ctx, c, names)

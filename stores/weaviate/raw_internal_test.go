@@ -34,6 +34,19 @@ func Hot(t *testing.T, x *Index, tenant string) (texts, vectors bool) {
 	return texts, vectors
 }
 
+// HotTenants is how many tenants of this ledger are in the server's memory.
+func HotTenants(t *testing.T, x *Index) (n int) {
+	t.Helper()
+	for _, c := range append(x.spaces.names(), collection) {
+		names, err := x.server.hotTenants(t.Context(), c, x.prefix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += len(names)
+	}
+	return n
+}
+
 // Collections are the names of those on the server that are this package's.
 func Collections(t *testing.T, x *Index) []string {
 	t.Helper()

@@ -63,7 +63,7 @@ func (x *Index) guarded(outer context.Context, b *breaker, at place, search func
 		return nil, fmt.Errorf("%w: the last searches have failed", ErrUnavailable)
 	}
 	begun := x.clock()
-	x.tenants.touch(at, begun)
+	x.use(at)
 	hits, err := search(ctx, at)
 	if err != nil && x.missing(ctx, at, err) {
 		hits, err = nil, nil
@@ -204,7 +204,7 @@ func (x *Index) Count(ctx context.Context, tenant string) (int, error) {
 	}
 	defer done()
 	at := place{collection, x.tenant(tenant)}
-	x.tenants.touch(at, x.clock())
+	x.use(at)
 	n, err := x.count(ctx, at.tenant)
 	if err != nil && x.missing(ctx, at, err) {
 		return 0, nil

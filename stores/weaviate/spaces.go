@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"strata/stores"
 )
@@ -163,9 +164,13 @@ func (x *Index) KeepSpace(ctx context.Context, id string) error {
 	})
 }
 
-// Erase removes all that this ledger has on the server. It is for a ledger that
-// is gone: what is put afterwards is not looked for.
-func (x *Index) Erase(ctx context.Context) error {
+// eraseLimit is how long it may take to remove all of a ledger.
+const eraseLimit = time.Minute
+
+// erase removes all that this ledger has on the server.
+func (x *Index) erase() error {
+	ctx, cancel := context.WithTimeout(x.background, eraseLimit)
+	defer cancel()
 	return x.clear(ctx, func(string) bool { return true })
 }
 

@@ -50,8 +50,15 @@ type Config struct {
 	// ones on the same server. It is never sent as it is.
 	Namespace []byte
 	// Idle is how long a tenant that nobody reads or writes stays in the
-	// server's memory. 0 = 30 min, below 0 = for ever.
+	// server's memory. 0 = 30 min.
 	Idle time.Duration
+	// Hot is how many tenants stay there, each collection's counted by itself;
+	// those beyond go that were not used for longest. The server keeps files of
+	// each open, and takes nothing any more when it may open no further ones.
+	// 0 = 1,000, below 0 = any number.
+	Hot int
+	// Temporary has Close remove all that this ledger has on the server.
+	Temporary bool
 	// Logger gets what happens out of sight; nil drops it.
 	Logger *slog.Logger
 	// Clock is time.Now where it is nil.
@@ -60,6 +67,7 @@ type Config struct {
 
 const (
 	defaultIdle = 30 * time.Minute
+	defaultHot  = 1000
 	// firstLook is how long New waits for the server.
 	firstLook = 3 * time.Second
 	// Pauses between two tries to reach it.
@@ -78,12 +86,15 @@ type Index struct {
 	space  []byte
 	prefix string // of this ledger's tenants
 	idle   time.Duration
+	hot    int
+	leave  bool // all goes with Close
 
 	open    atomic.Bool   // the passages' collection is there
 	rebuild atomic.Bool   // passages may be missing
 	made    atomic.Int64  // how often a collection was found empty of this ledger's passages
 	asked   atomic.Int64  // made when NeedsRebuild was called last
 	doubt   chan struct{} // wakes watch: the collection may be gone
+	crowded chan struct{} // wakes cool: too many tenants are in memory
 	rarity  rarity
 	tenants tenants
 	spaces  spaces
@@ -110,8 +121,8 @@ func New(ctx context.Context, c Config) (*Index, error) {
 	if len(c.Namespace) == 0 {
 		return nil, errors.New("weaviate: no namespace")
 	}
-	x := &Index{server: newServer(u.Scheme, u.Host, c.APIKey), host: u.Host, log: c.Logger, clock: c.Clock, idle: cmp.Or(c.Idle, defaultIdle),
-		space: slices.Clone(c.Namespace), doubt: make(chan struct{}, 1)}
+	x := &Index{server: newServer(u.Scheme, u.Host, c.APIKey), host: u.Host, log: c.Logger, clock: c.Clock, idle: cmp.Or(c.Idle, defaultIdle), hot: cmp.Or(c.Hot, defaultHot), leave: c.Temporary,
+		space: slices.Clone(c.Namespace), doubt: make(chan struct{}, 1), crowded: make(chan struct{}, 1)}
 	x.prefix = x.digest("namespace")[:12]
 	if x.log == nil {
 		x.log = slog.New(slog.DiscardHandler)
@@ -185,6 +196,10 @@ func (x *Index) noteRebuilt(ctx context.Context) error {
 // Close ends the index after the calls that are running. Later calls return
 // stores.ErrClosed.
 func (x *Index) Close() error {
+	var err error
+	if x.leave && !x.closed.Load() {
+		err = x.erase()
+	}
 	x.gate.Lock()
 	first := x.closed.CompareAndSwap(false, true)
 	x.gate.Unlock()
@@ -195,7 +210,7 @@ func (x *Index) Close() error {
 	x.works.Wait()
 	x.calls.Wait()
 	x.server.close()
-	return nil
+	return err
 }
 
 // begin bounds a call and refuses it while the server is away.

@@ -106,7 +106,7 @@ func (x *Index) putObjects(ctx context.Context, at place, objects []*models.Obje
 		return err
 	}
 	defer done()
-	x.tenants.touch(at, x.clock())
+	x.use(at)
 	got, err := x.server.batch.ObjectsBatcher().WithObjects(objects...).Do(ctx)
 	if err != nil {
 		return x.failed("put", told(err))
@@ -183,7 +183,7 @@ func (x *Index) removeObjects(ctx context.Context, at place, ids []string) error
 		return err
 	}
 	defer done()
-	x.tenants.touch(at, x.clock())
+	x.use(at)
 	objects := make([]string, len(ids))
 	for i, id := range ids {
 		objects[i] = string(objectID(id))
