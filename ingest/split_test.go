@@ -222,6 +222,7 @@ func FuzzSplit(f *testing.F) {
 		"# A\n\ntext。more\n\n| a | b |\n|--|--|\n| 1 | 2 |\n", "第一章 总则\n第一条 内容。\n1.1 Title\n\ntext", "---\ntitle: x\n---\n\n- a\n  - b\n", "```\ncode\n~~~\n# x\n",
 		"> > > a\n\n* * *\nA\n===\n", strings.Repeat("字", 3000), strings.Repeat("xq", 4000), strings.Repeat("| a ", 900) + "\n" + strings.Repeat("|-", 900) + "\n| b\n",
 		"[a]: b\n# \n#\n####### x\n# x #\n", strings.Repeat("# a\n", 50), "- - - - - - - - - - - - - - x\n# y\n", strings.Repeat("😀", 900), "a\u0000b", "x\f\v\u2028\u00a0y",
+		"# A\n## B\n# C", "# A\n## B\n### C\n## D\n# E\ntext",
 	} {
 		f.Add(s, true)
 		f.Add(s, false)

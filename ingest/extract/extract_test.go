@@ -224,6 +224,9 @@ func FuzzRead(f *testing.F) {
 	f.Add(uint8(1), pdfFile("", "BT /F1 12 Tf 72 700 Td (Hello) Tj ET", "q 1 0 0 1 0 0 cm BT [(a) -200 (b)] TJ T* ET Q"))
 	f.Add(uint8(2), []byte("<table><tr><td rowspan=3>a<td>b</table><ul><li>x"))
 	f.Add(uint8(3), []byte("a;b\n\"1;2\n"))
+	for kind := range kinds {
+		f.Add(uint8(kind), []byte{})
+	}
 	f.Fuzz(func(t *testing.T, kind uint8, body []byte) {
 		_, err := read(kinds[int(kind)%len(kinds)], body, extract.Limits{Unpacked: 1 << 20, Page: 64 << 10})
 		for _, known := range []error{nil, extract.ErrDamaged, extract.ErrEncrypted, extract.ErrTooLarge, extract.ErrZip} {

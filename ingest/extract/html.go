@@ -2,6 +2,7 @@ package extract
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -24,7 +25,10 @@ func readHTML(f File, sink Sink) error {
 	}
 	start := make([]byte, 1024)
 	n, err := f.ReadAt(start, 0)
-	if n == 0 {
+	switch {
+	case n == 0 && errors.Is(err, io.EOF): // it is empty
+		return nil
+	case n == 0:
 		return err
 	}
 	r, err := f.Decode(f.ReaderAt, f.Size, declared(start[:n]))
@@ -105,7 +109,9 @@ func hidden(n *html.Node) bool {
 		case "hidden":
 			return true
 		case "aria-hidden":
-			return value == "true"
+			if value == "true" {
+				return true
+			}
 		case "role":
 			if value == "navigation" || value == "search" || value == "menu" {
 				return true
