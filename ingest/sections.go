@@ -163,19 +163,29 @@ func (g *grouper) close() {
 		}
 	}
 	if len(g.open) > 1 {
-		common := first.head
-		for _, s := range g.open[1:] {
-			for common != nil && !common.above(s.head) {
-				common = common.parent
-			}
-		}
-		out.path = ""
-		if common != nil {
-			out.path = common.path
-		}
+		out.path = commonPath(g.open)
 	}
 	g.out = append(g.out, out)
 	g.open, g.passed, g.tokens, g.bare, g.fragment = g.open[:0], g.passed[:0], 0, false, false
+}
+
+// commonPath is the path of what all sections stand under. Those without text
+// do not count unless all are.
+func commonPath(list []section) string {
+	spoken := slices.DeleteFunc(slices.Clone(list), func(s section) bool { return s.tokens == 0 })
+	if len(spoken) == 0 {
+		spoken = list
+	}
+	common := spoken[0].head
+	for _, s := range spoken[1:] {
+		for common != nil && !common.above(s.head) {
+			common = common.parent
+		}
+	}
+	if common == nil {
+		return ""
+	}
+	return common.path
 }
 
 // wordless tells whether a text is but blanks, dashes and the like.

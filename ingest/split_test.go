@@ -59,7 +59,7 @@ func TestStructure(t *testing.T) {
 		"a skipped level":             {"a.md", "# A\n### B\nOne.\n## C\nTwo.\n", []string{"A > B | One.", "A > C | Two."}},
 		"no heading":                  {"a.md", "Just one line.\n", []string{" | Just one line."}},
 		"headings alone":              {"a.md", "# A\n## B\n", []string{"A > B | ## B"}},
-		"a heading without text":      {"a.md", "# A\n# B\nText is here.\n", []string{" | # A\n# B\nText is here."}},
+		"a heading without text":      {"a.md", "# A\n# B\nText is here.\n", []string{"B | # A\n# B\nText is here."}},
 		"fragments":                   {"a.md", "# Server\n## Port\n4470\n## Host\nlocalhost\n## Notes\nIt listens on loopback only.\n", []string{"Server | ## Port\n4470\n## Host\nlocalhost", "Server > Notes | It listens on loopback only."}},
 		"markup in a heading":         {"a.md", "# **A** [b](http://x)\nText is here.\n", []string{"A b | # **A** [b](http://x)\nText is here."}},
 		"a fence hides headings":      {"a.md", "# A\n```\n# not a heading\n```\n", []string{"A | ```\n# not a heading\n```"}},

@@ -54,14 +54,17 @@ func readHTML(f File, sink Sink) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	return sink.Markdown(string(text))
+	return sink.Markdown(unescaped.Replace(string(text)))
 }
 
+// unescaped makes good what the converter escapes whatever it is told.
+var unescaped = strings.NewReplacer("&lt;", "<", "&gt;", ">")
+
 func toMarkdown(n *html.Node) ([]byte, error) {
-	c := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(),
-		table.NewTablePlugin(table.WithHeaderPromotion(true), table.WithSpanCellBehavior(table.SpanBehaviorMirror),
-			table.WithNewlineBehavior(table.NewlineBehaviorPreserve), table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), table.WithSkipEmptyRows(true))))
 	// Escapes would become part of the text that is searched and shown.
+	c := converter.NewConverter(converter.WithEscapeMode(converter.EscapeModeDisabled), converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(),
+		table.NewTablePlugin(table.WithHeaderPromotion(true), table.WithSpanCellBehavior(table.SpanBehaviorMirror),
+			table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), table.WithSkipEmptyRows(true))))
 	return c.ConvertNode(n)
 }
 
@@ -93,7 +96,10 @@ func prune(n *html.Node) {
 			n.RemoveChild(c)
 		case c.Type == html.ElementNode && c.DataAtom == atom.A:
 			prune(c)
-			c.Data, c.DataAtom, c.Attr = "span", atom.Span, nil
+			rename(c, atom.Span)
+		case c.Type == html.ElementNode && c.DataAtom == atom.Table:
+			prune(c)
+			tidy(c)
 		default:
 			prune(c)
 		}
