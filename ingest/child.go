@@ -34,7 +34,11 @@ const (
 	workerMemory = 256 << 20
 	// inline is up to how many bytes of a worker's answer are held in memory.
 	inline = 8 << 20
-	// maxAnswer bounds what a worker may write, in bytes.
+	// maxText bounds the passages of a document together, in bytes: a sheet of
+	// few bytes may have rows of any width, and each repeats its head.
+	maxText = 1 << 30
+	// maxAnswer bounds a worker's answer in bytes, for one that does not keep to
+	// that.
 	maxAnswer = 2 << 30
 )
 
