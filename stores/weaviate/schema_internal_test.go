@@ -135,7 +135,7 @@ func TestTenantsAreMadeByWrites(t *testing.T) {
 		t.Error(err)
 	}
 	for _, c := range []string{collection, "StrataVectors_s1_2"} {
-		if got := tenantsOf(t, x, c); !slices.Equal(got, []string{x.tenant("T9")}) {
+		if got := tenantsOf(t, x, c); !slices.Contains(got, x.tenant("T9")) || slices.Contains(got, x.tenant("T10")) {
 			t.Errorf("%s has the tenants %v", c, got)
 		}
 		if err := x.server.dropTenants(ctx, c, x.tenant("T9")); err != nil {
