@@ -84,13 +84,17 @@ type Query struct {
 type LayerUse struct {
 	Name   string    `json:"name"`
 	IDs    []string  `json:"ids"`
-	Scores []float64 `json:"scores,omitempty"`
-	Tokens int       `json:"tokens"`
-	Millis float64   `json:"ms"`
+	Scores []float64 `json:"scores,omitempty"` // of passages: the share of the question that their words cover
+	// Cosines of passages, where vectors were looked through; 0 where they did
+	// not find one.
+	Cosines []float64 `json:"cosines,omitempty"`
+	Tokens  int       `json:"tokens"`
+	Millis  float64   `json:"ms"`
 }
 
 // Skipped is a layer, or with an id one candidate, that was left out. Layers:
-// late, error, busy. Candidates: floor, budget, duplicate, visible, clash,
+// late, error, busy; of knowledge also what it was read without: "vectors
+// late", "vectors failed", "rerank late", "rerank failed". Candidates: floor, budget, duplicate, visible, clash,
 // expired.
 type Skipped struct {
 	Name   string `json:"name"`
@@ -106,7 +110,7 @@ type Result struct {
 	Chosen    bool     // the stable block could be chosen, be it empty: it stands for the session
 	Items     []string // in their order in Volatile
 	Context   string   // full, partial, none
-	Reason    string   // no_match, late, ledger, store_unavailable, window, no_user, or ""
+	Reason    string   // no_match, late, ledger, store_unavailable, vectors, rerank, window, no_user, or ""
 	Tokens    int      // of both texts, by the counts made when their parts were written
 	Layers    []LayerUse
 	Skipped   []Skipped
@@ -122,8 +126,9 @@ const (
 
 // Assembler assembles. Make it with New; it is safe for concurrent use.
 type Assembler struct {
-	cfg                       Config
-	memory, knowledge, recent gate
+	cfg                                     Config
+	memory, knowledge, recent, near, rerank gate
+	measured                                measured
 }
 
 // New returns an assembler.
@@ -137,8 +142,11 @@ func New(cfg Config) *Assembler {
 	if cfg.Probe <= 0 {
 		cfg.Probe = defaultProbe
 	}
-	return &Assembler{cfg: cfg,
-		memory: make(gate, cfg.InFlight), knowledge: make(gate, cfg.InFlight), recent: make(gate, cfg.InFlight)}
+	a := &Assembler{cfg: cfg, measured: measured{gate: make(gate, measuring)}}
+	for _, g := range []*gate{&a.memory, &a.knowledge, &a.recent, &a.near, &a.rerank} {
+		*g = make(gate, cfg.InFlight)
+	}
+	return a
 }
 
 // Assemble reads the plan's layers and words them. It never fails and never
@@ -178,6 +186,7 @@ type walk struct {
 
 	rows  *Rows
 	found []found
+	near  bool // vectors were looked through
 	turns []stores.Turn
 
 	stable   []*row

@@ -27,6 +27,7 @@ const stableLayer policy.Layer = "stable"
 type item struct {
 	id      string
 	score   float64
+	cosine  float64
 	tokens  int
 	passage *stores.Passage
 	memory  *row

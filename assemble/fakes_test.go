@@ -83,6 +83,9 @@ type fakeIndex struct {
 }
 
 func (x *fakeIndex) Search(ctx context.Context, _, query string, limit int) ([]stores.Hit, error) {
+	if isUnrelated(query) {
+		return nil, nil
+	}
 	x.calls.Add(1)
 	if x.hold != nil {
 		if err := x.hold(ctx, "search"); err != nil {
@@ -118,6 +121,10 @@ func (x *fakeIndex) Search(ctx context.Context, _, query string, limit int) ([]s
 		return 0
 	})
 	return hits[:min(limit, len(hits))], nil
+}
+
+func isUnrelated(query string) bool {
+	return slices.Contains(unrelatedQuestions["en"], query) || slices.Contains(unrelatedQuestions["zh"], query)
 }
 
 // heldRows is a cache that holds everything.

@@ -106,15 +106,26 @@ func (w *walk) read() {
 	}
 	if facts.out != nil {
 		if o := facts.wait(w.bounded()); w.took(policy.LayerKnowledge, o.err, o.millis) {
-			w.found = o.value.found
-			for _, id := range o.value.under {
-				w.skip(policy.LayerKnowledge, "floor", id)
-			}
+			w.tookFacts(&o.value)
 		}
 	}
 	if turns.out != nil {
 		if o := turns.wait(w.bounded()); w.took(policy.LayerRecent, o.err, o.millis) {
 			w.turns = o.value
+		}
+	}
+}
+
+// tookFacts takes what was found, and notes what was found without.
+func (w *walk) tookFacts(r *knowledgeRead) {
+	w.found, w.near = r.found, r.near
+	for _, id := range r.under {
+		w.skip(policy.LayerKnowledge, "floor", id)
+	}
+	for _, what := range r.left {
+		w.skipped = append(w.skipped, Skipped{Name: string(policy.LayerKnowledge), Reason: what})
+		if w.reason == "" {
+			w.reason, _, _ = strings.Cut(what, " ")
 		}
 	}
 }

@@ -6,9 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
-	"strata/internal/tokens"
 	"strata/policy"
 	"strata/stores"
 )
@@ -24,28 +22,18 @@ const (
 // ones where the caller's groups leave too few of those.
 var depths = [...]int{50, 400, 4000}
 
-const (
-	// restOfFloor is what the further passages must cover once the best one
-	// covers the plan's floor: whether anything is on the subject shows at the
-	// best, and what answers is often worded otherwise than the question. On
-	// two judged sets this finds 2 to 4 % more than one floor for all, and a
-	// question about something else still gets nothing.
-	restOfFloor = 0.5
-	// floorZH is the part of a floor that holds for Chinese, where covers are
-	// lower: half of the right questions' best is above 0.41 and of foreign
-	// ones' above 0.14, in English above 0.54 and 0.29.
-	floorZH = 0.7
-)
-
 // found is a passage that may be served, and how well it fits.
 type found struct {
 	passage *stores.Passage
 	cover   float64
+	cosine  float64 // 0 where vectors did not find it
 }
 
 type knowledgeRead struct {
 	found []found  // best first
-	under []string // ids of the best that do not cover enough of the query
+	under []string // ids of the best that do not fit well enough
+	near  bool     // vectors were looked through
+	left  []string // what was done without: vectors late, rerank failed
 }
 
 // questions are what is searched for. A follow-up leans on the turn before and
@@ -69,35 +57,36 @@ func (w *walk) question() string {
 
 func (w *walk) leans() bool { return w.q.FollowUp && w.q.Before != "" }
 
-func (w *walk) floor() float64 {
-	if w.language() == "zh" {
-		return w.plan.Floor * floorZH
-	}
-	return w.plan.Floor
-}
-
 func (w *walk) knowledgeReader() func(context.Context) (knowledgeRead, error) {
 	p, _ := w.layer(policy.LayerKnowledge)
 	want := p.Items
 	if want <= 0 {
 		want = usualFacts
 	}
-	r := knowledgeReader{ledger: w.a.cfg.Ledger, index: w.a.cfg.Index, scope: w.q.Scope,
-		queries: w.questions(), floor: w.floor(), want: want, seen: map[string]bool{}}
+	r := knowledgeReader{
+		a: w.a, ledger: w.a.cfg.Ledger, vectors: w.a.cfg.Vectors, scope: w.q.Scope, queries: w.questions(), want: want,
+		documents: w.open.Documents, bar: barOf(w.plan.Floor, w.language()), at: map[string]int{},
+	}
 	return r.read
 }
 
 // knowledgeReader searches, and gets the texts by a statement that returns
 // only what this caller may see today.
 type knowledgeReader struct {
-	ledger  Ledger
-	index   Index
-	scope   stores.Scope
-	queries []string
-	floor   float64
-	want    int
-	seen    map[string]bool
-	lost    int // hits that may not be served
+	a         *Assembler
+	ledger    Ledger
+	vectors   Vectors // nil: none, or they were late
+	scope     stores.Scope
+	queries   []string
+	want      int
+	documents int
+	bar       bar
+
+	all  []candidate // in the order in which they were found first
+	at   map[string]int
+	best []int // of all, the passages nearest by vectors
+	full bool  // the index had as many hits as were asked for
+	lost int   // hits that may not be served
 	knowledgeRead
 }
 
@@ -105,122 +94,188 @@ func (r knowledgeReader) read(ctx context.Context) (knowledgeRead, error) {
 	if err := r.gather(ctx); err != nil {
 		return knowledgeRead{}, err
 	}
-	r.under = r.readable(ctx, r.under)
-	if !slices.ContainsFunc(r.found, func(f found) bool { return f.cover >= r.floor }) {
+	var under []string
+	order := r.order()
+	for _, i := range order {
+		if c := &r.all[i]; c.passage != nil && r.bar.clears(c) {
+			r.found = append(r.found, found{c.passage, c.cover, c.cosine})
+		} else if !c.asked && len(under) < maxSkipped {
+			under = append(under, c.id)
+		}
+	}
+	under = r.readable(ctx, under)
+	if len(r.found) > 0 && !r.onSubject(ctx) {
 		var ids []string
 		for _, f := range r.found {
 			ids = append(ids, f.passage.ID)
 		}
-		ids = append(ids, r.under...)
-		r.found, r.under = nil, ids[:min(len(ids), maxSkipped)]
+		r.found, under = nil, append(ids, under...)
 	}
+	r.under = under[:min(len(under), maxSkipped)]
+	r.rerank(ctx)
 	return r.knowledgeRead, nil
 }
 
-// gather reads what may be served and covers enough should it not be the best.
+// onSubject tells whether anything that may be served is on the question's
+// subject.
+func (r *knowledgeReader) onSubject(ctx context.Context) bool {
+	var best candidate
+	for i := range r.all {
+		if c := &r.all[i]; c.passage != nil {
+			best.cover, best.fit = max(best.cover, c.cover), max(best.fit, c.fit)
+			best.cosine = max(best.cosine, c.cosine)
+		}
+	}
+	if r.bar.floor > 0 && (r.full || r.documents >= fewDocuments) {
+		r.bar.unrelated = r.a.unrelated(ctx, r.scope.Tenant, r.bar.language, r.documents)
+	}
+	return r.bar.passes(&best)
+}
+
+// gather reads what may be served and fits well enough should it not be the
+// best.
 func (r *knowledgeReader) gather(ctx context.Context) error {
 	for i, limit := range depths {
-		hits, err := r.look(ctx, limit, i > 0)
+		err := r.look(ctx, limit, i > 0)
+		served := r.served()
 		switch {
-		case err != nil && len(r.found) > 0:
+		case err != nil && served > 0:
 			return nil // no time to look deeper
 		case err != nil:
 			return err
-		case len(r.found) >= r.want || r.lost == 0 || len(hits) < limit:
+		case served >= r.want || r.lost == 0 || !r.full:
 			return nil
 		}
 	}
 	return nil
 }
 
-// look searches, and reads what the search before did not give. A deeper one
-// ends early enough that what was found until then is in time.
-func (r *knowledgeReader) look(ctx context.Context, limit int, deeper bool) ([]stores.Hit, error) {
+// served is how many of the passages that fit were read.
+func (r *knowledgeReader) served() (n int) {
+	for i := range r.all {
+		if c := &r.all[i]; c.passage != nil && r.bar.clears(c) {
+			n++
+		}
+	}
+	return n
+}
+
+// look searches by words and by vectors, side by side, and reads what the
+// search before did not give. A deeper one ends early enough that what was
+// found until then is in time.
+func (r *knowledgeReader) look(ctx context.Context, limit int, deeper bool) error {
 	if until, ok := ctx.Deadline(); ok && deeper {
 		bounded, cancel := context.WithTimeout(ctx, time.Until(until)*3/4)
 		defer cancel()
 		ctx = bounded
 	}
+	near := r.startNear(ctx, limit)
+	defer near.cancel()
 	hits, err := r.search(ctx, limit)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return hits, r.take(ctx, hits)
+	r.takeWords(hits, len(hits) >= limit)
+	// What the words alone would give is at hand before vectors are waited for.
+	if err := r.texts(ctx); err != nil || near.out == nil {
+		return err
+	}
+	if r.takeNear(near, limit) {
+		// Without the texts that only vectors found there are still the others.
+		_ = r.texts(ctx)
+	}
+	return nil
 }
 
 // search asks the index each question. Of several, each passage has the best
 // of its covers, and the ranks decide together (reciprocal rank fusion), as
 // scores of different questions cannot be compared.
-func (r *knowledgeReader) search(ctx context.Context, limit int) ([]stores.Hit, error) {
-	first, err := r.index.Search(ctx, r.scope.Tenant, r.queries[0], limit)
-	if err != nil || len(r.queries) == 1 {
-		return first, err
-	}
-	const damping = 60
-	var fused []stores.Hit
+func (r *knowledgeReader) search(ctx context.Context, limit int) ([]wordHit, error) {
+	index := r.a.cfg.Index
+	var out []wordHit
 	at := map[string]int{}
-	add := func(hits []stores.Hit) {
-		for rank, h := range hits {
-			i, there := at[h.ID]
-			if !there {
-				i = len(fused)
-				at[h.ID] = i
-				fused = append(fused, stores.Hit{ID: h.ID})
-			}
-			fused[i].Score += 1 / float64(damping+rank)
-			fused[i].Cover = max(fused[i].Cover, h.Cover)
-		}
-	}
-	add(first)
-	for _, q := range r.queries[1:] {
-		more, err := r.index.Search(ctx, r.scope.Tenant, q, limit)
+	for _, q := range r.queries {
+		hits, err := index.Search(ctx, r.scope.Tenant, q, limit)
 		if err != nil {
 			return nil, err
 		}
-		add(more)
+		if out == nil {
+			out = make([]wordHit, 0, len(hits))
+		}
+		for rank, h := range hits {
+			i, there := len(out), false
+			if len(r.queries) > 1 {
+				i, there = place(at, h.ID, i)
+			}
+			if !there {
+				out = append(out, wordHit{id: h.ID})
+			}
+			out[i].take(h, rank)
+		}
 	}
-	slices.SortStableFunc(fused, func(a, b stores.Hit) int { return cmp.Compare(b.Score, a.Score) })
-	return fused, nil
+	if len(r.queries) > 1 {
+		slices.SortStableFunc(out, func(a, b wordHit) int { return cmp.Compare(b.fused, a.fused) })
+	}
+	return out, nil
 }
 
-// take reads the texts of hits until there are enough, some at a time.
-func (r *knowledgeReader) take(ctx context.Context, hits []stores.Hit) error {
-	var fit []stores.Hit
-	for _, h := range hits {
-		switch {
-		case r.seen[h.ID]:
-		case h.Cover < r.floor*restOfFloor:
-			if len(r.under) < maxSkipped {
-				r.under = append(r.under, h.ID)
-			}
-		default:
-			fit = append(fit, h)
-		}
-		r.seen[h.ID] = true
+// place is where id stands, next where it does not yet.
+func place(at map[string]int, id string, next int) (i int, there bool) {
+	if i, there = at[id]; !there {
+		at[id], i = next, next
 	}
-	for n := r.want + spare; len(fit) > 0 && len(r.found) < r.want+spare; n = min(2*n, maxRead) {
-		some := fit[:min(n, len(fit))]
+	return i, there
+}
+
+// texts reads the best that fit until there are enough, some at a time.
+func (r *knowledgeReader) texts(ctx context.Context) error {
+	order := r.order()
+	enough := r.want + spare
+	for n := enough; ; n = min(2*n, maxRead) {
+		var some []int
+		for _, i := range r.best {
+			if !r.all[i].asked {
+				some = append(some, i)
+			}
+		}
+		served := 0
+		for _, i := range order {
+			if served >= enough || len(some) >= n {
+				break
+			}
+			switch c := &r.all[i]; {
+			case !r.bar.clears(c) || slices.Contains(r.best, i) && !c.asked:
+			case !c.asked:
+				some = append(some, i)
+			case c.passage != nil:
+				served++
+			}
+		}
+		if len(some) == 0 {
+			return nil
+		}
 		if err := r.join(ctx, some); err != nil {
 			return err
 		}
-		fit = fit[len(some):]
 	}
-	return nil
 }
 
-func (r *knowledgeReader) join(ctx context.Context, hits []stores.Hit) error {
-	ids := make([]string, len(hits))
-	for i := range hits {
-		ids[i] = hits[i].ID
+func (r *knowledgeReader) join(ctx context.Context, some []int) error {
+	ids := make([]string, len(some))
+	for n, i := range some {
+		ids[n] = r.all[i].id
 	}
 	passages, err := r.ledger.Passages(ctx, r.scope, ids)
 	if err != nil {
 		return err
 	}
+	for _, i := range some {
+		r.all[i].asked = true
+	}
 	r.lost += len(ids) - len(passages)
 	for i := range passages {
-		if at := slices.Index(ids, passages[i].ID); at >= 0 {
-			r.found = append(r.found, found{&passages[i], hits[at].Cover})
+		if at, ok := r.at[passages[i].ID]; ok {
+			r.all[at].passage = &passages[i]
 		}
 	}
 	return nil
@@ -242,145 +297,4 @@ func (r *knowledgeReader) readable(ctx context.Context, ids []string) (out []str
 		}
 	}
 	return out
-}
-
-// offerKnowledge offers passages in their rank, without those that the
-// request holds already or that repeat a better one.
-func (w *walk) offerKnowledge(p policy.LayerPlan) {
-	want := p.Items
-	if want <= 0 {
-		want = usualFacts
-	}
-	o := offer{layer: policy.LayerKnowledge, share: p.Share}
-	var prints []fingerprint
-	for i := range w.found {
-		f := &w.found[i]
-		if w.q.Request != nil && w.q.Request(f.passage.Text) {
-			w.skip(policy.LayerKnowledge, "visible", f.passage.ID)
-			continue
-		}
-		fp := fingerprintOf(f.passage.Text)
-		if slices.ContainsFunc(prints, fp.repeats) {
-			w.skip(policy.LayerKnowledge, "duplicate", f.passage.ID)
-			continue
-		}
-		if len(o.items) == want {
-			w.skip(policy.LayerKnowledge, "budget", f.passage.ID)
-			continue
-		}
-		prints = append(prints, fp)
-		o.items = append(o.items, passageItem(f))
-	}
-	w.offers = append(w.offers, o)
-}
-
-func passageItem(f *found) item {
-	p := f.passage
-	n := p.Tokens
-	if n <= 0 {
-		n = tokens.Estimate(p.Text)
-	}
-	return item{id: p.ID, score: f.cover, passage: p, tokens: n + tokens.Estimate(p.Title) + tokens.Estimate(p.Heading) + passageTokens}
-}
-
-// fingerprint is what a text is compared by: digests of its runs of three
-// words or characters, a quarter of them, and where those agree its numbers.
-type fingerprint struct {
-	runs []uint64 // sorted
-	text string
-}
-
-const (
-	sameText = 0.9 // share of a text's runs that another one holds too
-	fewRuns  = 8   // below it all runs are compared
-)
-
-func fingerprintOf(text string) fingerprint {
-	return fingerprint{runs: runsOf(text, 3), text: text}
-}
-
-// runsOf returns the runs whose digests have none of mask's bits.
-func runsOf(text string, mask uint64) []uint64 {
-	var a, b uint64
-	words, runs := 0, make([]uint64, 0, len(text)/8+4)
-	forWords(text, func(word uint64) {
-		words++
-		if run := mix(mix(a, b), word); words > 2 && run>>32&mask == 0 {
-			runs = append(runs, run)
-		}
-		a, b = b, word
-	})
-	slices.Sort(runs)
-	return slices.Compact(runs)
-}
-
-// repeats reports whether the text says hardly anything that the other one
-// does not: a rule with another number is another rule.
-func (fp fingerprint) repeats(other fingerprint) bool {
-	if fp.text == other.text {
-		return true
-	}
-	a, b := fp.runs, other.runs
-	if len(a) < fewRuns {
-		a, b = runsOf(fp.text, 0), runsOf(other.text, 0)
-	}
-	if len(a) == 0 || float64(shared(a, b)) < sameText*float64(len(a)) {
-		return false
-	}
-	return subset(numbers(fp.text), numbers(other.text))
-}
-
-func shared(a, b []uint64) int {
-	n := 0
-	for i, j := 0, 0; i < len(a) && j < len(b); {
-		switch {
-		case a[i] < b[j]:
-			i++
-		case a[i] > b[j]:
-			j++
-		default:
-			n, i, j = n+1, i+1, j+1
-		}
-	}
-	return n
-}
-
-func subset(a, b []string) bool {
-	for _, s := range a {
-		if !slices.Contains(b, s) {
-			return false
-		}
-	}
-	return true
-}
-
-// forWords calls do with a digest of each word, and of each character of
-// scripts that write no spaces.
-func forWords(text string, do func(uint64)) {
-	h := uint64(0)
-	for _, r := range text {
-		switch {
-		case r < 0x80 && (r >= 'a' && r <= 'z' || r >= '0' && r <= '9'):
-			h = mix(h+1, uint64(r))
-		case r >= 0x4E00 && r <= 0x9FFF || r >= 0x2E80 && unicode.IsLetter(r):
-			if h != 0 {
-				do(h)
-				h = 0
-			}
-			do(mix(1, uint64(r)))
-		case unicode.IsLetter(r) || unicode.IsDigit(r):
-			h = mix(h+1, uint64(unicode.ToLower(r)))
-		case h != 0:
-			do(h)
-			h = 0
-		}
-	}
-	if h != 0 {
-		do(h)
-	}
-}
-
-func mix(h, x uint64) uint64 {
-	h = (h ^ x) * 0x9E3779B97F4A7C15
-	return h ^ h>>29
 }

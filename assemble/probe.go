@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"strata/internal/terms"
@@ -35,17 +36,33 @@ func (a *Assembler) Probe(ctx context.Context, scope stores.Scope, query string)
 		if err != nil || len(hits) == 0 {
 			return probed{}, err
 		}
-		r := knowledgeReader{ledger: ledger, scope: scope, want: probeHits, seen: map[string]bool{}}
-		if err := r.take(ctx, hits); err != nil {
-			return probed{}, err
-		}
-		return fitOf(query, r.found), nil
+		list, err := served(ctx, ledger, scope, hits)
+		return fitOf(query, list), err
 	})
 	if err != nil {
 		return 0, 0, false, false
 	}
 	o := p.wait(ctx)
 	return o.value.cover, o.value.distinct, o.value.title, o.err == nil
+}
+
+// served are those of hits that may be served, in their order.
+func served(ctx context.Context, ledger Ledger, scope stores.Scope, hits []stores.Hit) ([]found, error) {
+	ids := make([]string, len(hits))
+	for i := range hits {
+		ids[i] = hits[i].ID
+	}
+	passages, err := ledger.Passages(ctx, scope, ids)
+	if err != nil {
+		return nil, err
+	}
+	var out []found
+	for i := range passages {
+		if at := slices.Index(ids, passages[i].ID); at >= 0 {
+			out = append(out, found{passage: &passages[i], cover: hits[at].Cover})
+		}
+	}
+	return out, nil
 }
 
 // fitOf looks at the passage that covers most.

@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"math"
 	"strata/policy"
 	"strata/stores"
 )
@@ -49,14 +50,20 @@ func (w *walk) use(o *offer) LayerUse {
 	if scored && len(o.items) > 0 {
 		use.Scores = make([]float64, 0, len(o.items))
 	}
+	near := scored && w.near && o.layer == policy.LayerKnowledge
 	for i := range o.items {
 		use.IDs = append(use.IDs, o.items[i].id)
 		if scored {
-			use.Scores = append(use.Scores, float64(int(o.items[i].score*1000+0.5))/1000)
+			use.Scores = append(use.Scores, thousandths(o.items[i].score))
+		}
+		if near {
+			use.Cosines = append(use.Cosines, thousandths(o.items[i].cosine))
 		}
 	}
 	return use
 }
+
+func thousandths(v float64) float64 { return math.Round(v*1000) / 1000 }
 
 func (w *walk) language() string {
 	for _, text := range [...]string{w.q.Words, w.q.Before} {

@@ -152,9 +152,7 @@ func (w *embedding) do(ctx context.Context, space stores.Space, e stores.OutboxE
 	if err := w.ledger.EmbedDone(ctx, []int64{e.Seq}); err != nil {
 		return errIndex{err}
 	}
-	if e.Op == stores.OutboxRemove {
-		w.Notify()
-	}
+	w.Notify() // what was cancelled meanwhile is to be removed now
 	return nil
 }
 

@@ -26,10 +26,9 @@ const (
 
 // Errors of the calls, besides those of their context.
 var (
-	ErrPaused     = errors.New("llm: not asked, since the last calls have failed")
-	ErrTimeout    = errors.New("llm: no answer in time")
-	errRedirected = errors.New("the API answered with a redirect, which is not followed")
-	errTooLong    = errors.New("the API's answer is longer than any right one")
+	ErrPaused  = errors.New("llm: not asked, since the last calls have failed")
+	ErrTimeout = errors.New("llm: no answer in time")
+	errTooLong = errors.New("the API's answer is longer than any right one")
 )
 
 // statusError is an answer that is no success. Its body is not read: it may
@@ -41,7 +40,7 @@ type statusError struct {
 
 func (e *statusError) Error() string {
 	if e.status >= 300 && e.status < 400 {
-		return errRedirected.Error()
+		return "the API answered with a redirect, which is not followed"
 	}
 	return fmt.Sprintf("the API answered with status %d", e.status)
 }
@@ -126,8 +125,8 @@ func told(key string, err error) error {
 	return errors.New("llm: " + firstRunes(strings.TrimPrefix(text, "llm: "), longestError))
 }
 
-// transport turns answers that are no success into errors, and reads no more
-// of an answer than longest bytes.
+// transport turns answers that are no success into errors, redirects too, so
+// that none is followed, and reads no more of an answer than longest bytes.
 type transport struct {
 	http.RoundTripper
 	longest int64
@@ -164,13 +163,6 @@ func newKeptTransport(longest int64) transport {
 	h.ForceAttemptHTTP2 = false
 	t.again = true
 	return t
-}
-
-func newHTTPClient(t transport) *http.Client {
-	return &http.Client{
-		Transport:     t,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirected },
-	}
 }
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {

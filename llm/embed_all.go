@@ -142,7 +142,7 @@ func later(err error) bool {
 	if e, ok := errors.AsType[*statusError](err); ok {
 		return e.status >= 500 || e.status == http.StatusTooManyRequests || e.status == http.StatusRequestTimeout
 	}
-	return !errors.Is(err, errDims) && !errors.Is(err, errRedirected)
+	return !errors.Is(err, errDims)
 }
 
 // failsAlone tells failures that may be about the texts that were sent: an

@@ -367,20 +367,33 @@ func TestEmbedCallerLeaves(t *testing.T) {
 	}
 }
 
-// A kept connection that has closed meanwhile costs no question its answer.
+// Connections are kept. One that turns out to be closed costs no question its
+// answer; a server that hangs up on a fresh one is not asked twice.
 func TestEmbedKeepsConnections(t *testing.T) {
-	up := upstreamtest.New(t, func(r *upstreamtest.Request) *upstreamtest.Script { return telling(t, r) }, upstreamtest.MaxRequests(3))
+	var rude atomic.Bool
+	up := upstreamtest.New(t, func(r *upstreamtest.Request) *upstreamtest.Script {
+		if r.Number == 3 || rude.Load() {
+			return upstreamtest.RawAnswer().CloseNow()
+		}
+		return telling(t, r)
+	})
 	e := llm.NewEmbedder(llm.EmbedderConfig{BaseURL: up.URL()})
-	conns := map[int]bool{}
-	for range 12 {
+	for i := range 6 {
 		if _, err := e.Embed(t.Context(), []string{"a"}); err != nil {
-			t.Fatal(err)
+			t.Fatalf("question %d: %v", i, err)
 		}
 	}
+	conns := map[int]bool{}
 	for _, r := range up.Requests() {
 		conns[r.Conn] = true
 	}
-	if len(conns) != 4 || up.Calls() != 12 {
-		t.Errorf("%d calls on %d connections, want 12 on 4", up.Calls(), len(conns))
+	if up.Calls() != 8 || len(conns) != 3 {
+		t.Errorf("%d calls on %d connections, want 8 on 3", up.Calls(), len(conns))
+	}
+	rude.Store(true)
+	before := up.Calls()
+	fresh := llm.NewEmbedder(llm.EmbedderConfig{BaseURL: up.URL()})
+	if _, err := fresh.Embed(t.Context(), []string{"a"}); err == nil || up.Calls() != before+1 {
+		t.Errorf("%v after %d calls", err, up.Calls()-before)
 	}
 }

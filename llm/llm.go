@@ -8,6 +8,7 @@ package llm
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"time"
 
@@ -42,7 +43,7 @@ func New(cfg Config) *Client {
 func newAPI(base, key string, t transport) *openai.Client {
 	api := openai.DefaultConfig(key)
 	api.BaseURL = strings.TrimRight(base, "/")
-	api.HTTPClient = newHTTPClient(t)
+	api.HTTPClient = &http.Client{Transport: t}
 	return openai.NewClientWithConfig(api)
 }
 

@@ -62,7 +62,7 @@ func NewReranker(cfg RerankerConfig) *Reranker {
 	r := &Reranker{
 		caller: newCaller(cfg.APIKey, cfg.Timeout, cfg.Clock),
 		model:  cfg.Model, url: base + "/rerank",
-		http: newHTTPClient(newKeptTransport(maxScores)),
+		http: &http.Client{Transport: newKeptTransport(maxScores)},
 	}
 	if u, err := url.Parse(base); err == nil && !version.MatchString(u.Path) {
 		r.shape.Store(int32(tei))
