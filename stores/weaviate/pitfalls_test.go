@@ -126,7 +126,7 @@ func TestColdTenants(t *testing.T) {
 	x, ctx := open(t, c), t.Context()
 	cold := func(x *weaviate.Index) {
 		t.Helper()
-		waitFor(t, "all is cold", func() bool { texts, vectors := weaviate.Hot(t, x, "T"); return !texts && !vectors })
+		weaviate.Until(t, "all is cold", func() bool { texts, vectors := weaviate.Hot(t, x, "T"); return !texts && !vectors })
 	}
 	timed := func(what string, do func() error) {
 		t.Helper()
@@ -167,15 +167,6 @@ func TestColdTenants(t *testing.T) {
 		t.Fatal(err)
 	}
 	cold(open(t, c))
-}
-
-func waitFor(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited until %s", what)
-		}
-	}
 }
 
 // A server that ranks in the way that loses passages is told of, with the fix.

@@ -24,7 +24,15 @@ func internal(t *testing.T, s *weaviateserver.Server, namespace string) *Index {
 	return x
 }
 
-func pausePoll() { time.Sleep(20 * time.Millisecond) }
+// Until waits until something is done, for ten seconds at most.
+func Until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited until %s", what)
+		}
+	}
+}
 
 // asMade is a collection as a server that made it shows it.
 func asMade(t *testing.T, class *models.Class) *form {

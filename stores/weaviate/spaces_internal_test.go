@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"testing"
-	"time"
 
 	"strata/internal/weaviateserver"
 	"strata/stores"
@@ -119,8 +118,8 @@ func TestLostVectors(t *testing.T) {
 	again()
 	needs("after a restart", false)
 
-	// While it is in use: nothing is found, nothing goes wrong, and what is put
-	// is refused until the loss is noticed.
+	// While it is in use: nothing is found and nothing goes wrong, and the first
+	// question lets the loss be noticed.
 	lose()
 	if hits, err := x.Nearest(ctx, "T", space.ID, east, 5); err != nil || len(hits) > 0 {
 		t.Errorf("of a lost collection: %v, %v", hits, err)
@@ -128,10 +127,9 @@ func TestLostVectors(t *testing.T) {
 	if err := x.Remove(ctx, "T", []string{"p"}); err != nil {
 		t.Errorf("a removal with a lost collection: %v", err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); put(x) != nil; pausePoll() {
-		if time.Now().After(deadline) {
-			t.Fatal("nothing goes in any more")
-		}
+	Until(t, "the loss is noticed", x.NeedsRebuild)
+	if err := put(x); err != nil {
+		t.Errorf("after it was: %v", err)
 	}
 	needs("after a loss", true)
 	again()
@@ -141,11 +139,7 @@ func TestLostVectors(t *testing.T) {
 
 	// Before a start, with another ledger's vectors there.
 	lose()
-	for deadline := time.Now().Add(10 * time.Second); put(y) != nil; pausePoll() {
-		if time.Now().After(deadline) {
-			t.Fatal("nothing goes in any more")
-		}
-	}
+	Until(t, "another one's vectors go in", func() bool { return put(y) == nil })
 	again()
 	needs("after a loss before the start", true)
 	again()

@@ -233,12 +233,17 @@ func (x *Index) begin(ctx context.Context, limit time.Duration) (_ context.Conte
 // the collection is gone, so that is looked at.
 func (x *Index) failed(doing string, err error) error {
 	if answered(err) {
-		select {
-		case x.doubt <- struct{}{}:
-		default:
-		}
+		x.suspect()
 	}
 	return fmt.Errorf("weaviate: %s: %w", doing, err)
+}
+
+// suspect has watch look whether the server has lost something.
+func (x *Index) suspect() {
+	select {
+	case x.doubt <- struct{}{}:
+	default:
+	}
 }
 
 // watch sets up the collection as soon as the server can be reached, and again
