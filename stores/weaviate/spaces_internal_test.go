@@ -3,7 +3,9 @@ package weaviate
 import (
 	"errors"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"strata/internal/weaviateserver"
@@ -210,16 +212,32 @@ func TestKeepSpaceOnTheServer(t *testing.T) {
 	}
 }
 
-// A tenant's name is never taken for a note, whatever it is.
-func TestReadNote(t *testing.T) {
-	x := &Index{prefix: "0123456789ab", space: []byte("n")}
-	if got, ok := x.readNote(x.vectorsNote("StrataVectors_s1_2")); !ok || got != "StrataVectors_s1_2" {
-		t.Errorf("%q, %v", got, ok)
+// Names of tenants are of the few characters and the length that the server
+// takes, and none is taken for another one's note.
+func TestNames(t *testing.T) {
+	x, other := &Index{prefix: "0123456789ab", space: []byte("n")}, &Index{prefix: "ba9876543210"}
+	longest, err := vectorCollection("ABCDEFGHIJKLMNOP", 65535)
+	if err != nil {
+		t.Fatal(err)
 	}
-	other := &Index{prefix: "ba9876543210"}
-	for _, name := range []string{x.mark(), x.tenant("T"), x.tenant("StrataVectors_s1_2"), other.vectorsNote("StrataVectors_s1_2"), x.prefix + "-", x.prefix + "-StrataVectors_s1", ""} {
-		if got, ok := x.readNote(name); ok {
-			t.Errorf("%s is taken for a note of %s", name, got)
+	good := regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	for _, c := range []string{"StrataVectors_s1_2", longest} {
+		note := x.vectorsNote(c)
+		if got, ok := x.readNote(note); !ok || got != c || !good.MatchString(note) {
+			t.Errorf("%s: %q, %v", note, got, ok)
 		}
+	}
+	for _, name := range []string{x.mark(), x.tenant("T"), x.tenant("a@b.example"), x.tenant("租户"), x.tenant(strings.Repeat("x", 300)), x.tenant("../t"), x.tenant("StrataVectors_s1_2")} {
+		if got, ok := x.readNote(name); ok || !good.MatchString(name) {
+			t.Errorf("%q is taken for a note of %s", name, got)
+		}
+	}
+	for _, name := range []string{other.vectorsNote("StrataVectors_s1_2"), x.prefix + "-", x.prefix + "-v-", x.prefix + "-v-s1", ""} {
+		if got, ok := x.readNote(name); ok {
+			t.Errorf("%q is taken for a note of %s", name, got)
+		}
+	}
+	if x.tenant("T") == x.tenant("t") {
+		t.Error("tenants differ by the case of their letters alone")
 	}
 }

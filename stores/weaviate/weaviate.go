@@ -291,15 +291,17 @@ func (x *Index) mark() string { return x.prefix + "-filled" }
 
 // vectorsNote is the name of a tenant of the passages' collection that holds
 // nothing and says that this ledger has vectors in another one.
-func (x *Index) vectorsNote(collection string) string { return x.prefix + "-" + collection }
+func (x *Index) vectorsNote(collection string) string {
+	return x.prefix + "-v-" + strings.TrimPrefix(collection, vectorsPrefix)
+}
 
 // readNote is the collection that such a tenant is a note of.
 func (x *Index) readNote(tenant string) (collection string, ok bool) {
-	collection, ok = strings.CutPrefix(tenant, x.prefix+"-")
+	rest, ok := strings.CutPrefix(tenant, x.prefix+"-v-")
 	if ok {
-		_, _, ok = spaceOf(collection)
+		_, _, ok = spaceOf(vectorsPrefix + rest)
 	}
-	return collection, ok
+	return vectorsPrefix + rest, ok
 }
 
 // digest is keyed, so that nobody who can read the server can try out names.
