@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -71,4 +72,15 @@ func (c *Config) reranker() (*llm.Reranker, bool) {
 		return nil, false
 	}
 	return llm.NewReranker(llm.RerankerConfig{BaseURL: r.BaseURL, APIKey: r.APIKey, Model: r.Model, Timeout: questionTimeout}), true
+}
+
+// asksNetwork tells whether a question waits for an embedder or reranker on
+// another machine.
+func (c *Config) asksNetwork() bool {
+	for _, base := range []string{c.Embedder.BaseURL, c.Reranker.BaseURL} {
+		if u, err := url.Parse(base); err == nil && base != "" && !isLoopback(net.JoinHostPort(u.Hostname(), "1")) {
+			return true
+		}
+	}
+	return false
 }

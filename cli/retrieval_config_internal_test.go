@@ -71,3 +71,23 @@ func TestNoRetrievalModels(t *testing.T) {
 		t.Errorf("%+v, %s", l.Embedder, l.Citations)
 	}
 }
+
+// An embedder or reranker on this machine gets no more time than the index.
+func TestAsksNetwork(t *testing.T) {
+	for _, c := range []struct {
+		embedder, reranker string
+		want               bool
+	}{
+		{"", "", false},
+		{"http://localhost:11434", "http://127.0.0.1:8082", false},
+		{"http://[::1]:1/v1", "", false},
+		{"https://api.openai.com/v1", "", true},
+		{"http://localhost:11434", "http://tei:8082", true},
+	} {
+		var cfg Config
+		cfg.Embedder.BaseURL, cfg.Reranker.BaseURL = c.embedder, c.reranker
+		if got := cfg.asksNetwork(); got != c.want {
+			t.Errorf("%q, %q: %v", c.embedder, c.reranker, got)
+		}
+	}
+}

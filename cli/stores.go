@@ -202,6 +202,9 @@ func (s *server) walkContext(b *backends) (*proxy.Context, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.cfg.asksNetwork() {
+		plans = plans.WithRemoteEmbedder()
+	}
 	classifier, err := s.cfg.classifier()
 	if err != nil {
 		return nil, err
@@ -209,7 +212,7 @@ func (s *server) walkContext(b *backends) (*proxy.Context, error) {
 	c := &proxy.Context{
 		Identity: identity, Keys: policy.NewKeys(b.ledger.Secret()), Classifier: classifier, Plans: plans, Ledger: b.recorder, Examples: b.ledger,
 		Assembler: assemble.New(s.assembly(b)),
-		Recorded:  b.learner.Notify, Finished: s.publish,
+		Recorded:  b.learner.Notify, Finished: s.publish, Citations: s.cfg.Citations == "header",
 	}
 	if len(s.cfg.Models) > 0 {
 		c.Window = s.cfg.Models.Window
@@ -228,6 +231,9 @@ func (s *server) assembly(b *backends) assemble.Config {
 	c := assemble.Config{Ledger: b.ledger, Index: b.index, Cache: b.cache}
 	if b.meaning != nil {
 		c.Vectors = b.meaning
+	}
+	if r, ok := s.cfg.reranker(); ok {
+		c.Rerank = r.Rerank
 	}
 	return c
 }

