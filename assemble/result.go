@@ -22,6 +22,7 @@ func (w *walk) finish() Result {
 	for i := range w.offers {
 		c.add(&w.offers[i])
 	}
+	c.passages = inReadingOrder(c.passages)
 	if !c.empty() {
 		r.Volatile = renderVolatile(c, w.language(), w.q.Zone)
 		r.Items = c.ids()
