@@ -3,7 +3,7 @@ GO ?= go
 FUZZTIME ?= 20s
 SOAK ?= 30s
 
-.PHONY: help build check test race bench e2e fuzz soak train weaviate weaviate-install
+.PHONY: help build check test race bench e2e fuzz soak train weaviate weaviate-install embedder
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -48,3 +48,12 @@ weaviate: ## a Weaviate on 127.0.0.1:8080, built on first use into the user's ca
 
 weaviate-install: ## that server alone, for the tests that need it
 	$(GO) run ./internal/weaviateserver/run -install
+
+EMBEDDER = e2e/embedder
+EMBEDDER_PORT ?= 8089
+
+embedder: $(EMBEDDER)/node_modules/.package-lock.json ## an English embedder on 127.0.0.1:8089 for quality runs, without network; needs Node.js
+	node $(EMBEDDER)/server.mjs --port $(EMBEDDER_PORT) $(if $(EMBEDDER_CACHE),--cache $(EMBEDDER_CACHE))
+
+$(EMBEDDER)/node_modules/.package-lock.json: $(EMBEDDER)/package-lock.json
+	cd $(EMBEDDER) && npm ci --no-audit --no-fund --ignore-scripts

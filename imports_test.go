@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"admin":    {"ingest", "intent", "policy", "stores", "internal/hostcheck", "internal/ids", "internal/tokens"},
 	"assemble": {"intent", "policy", "stores", "internal/terms", "internal/tokens"},
 	"learn":    {"policy", "stores", "internal/ids", "internal/prefilter", "internal/terms"},
-	"ingest":   {"stores", "ingest/extract", "internal/tokens"},
+	"ingest":   {"policy", "stores", "ingest/extract", "internal/tokens"},
 	"llm":      {},
 	"policy":   {"chat", "intent", "stores", "internal/prefilter", "internal/terms"},
 	"intent":   {},

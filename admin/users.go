@@ -168,7 +168,7 @@ func (c *calls) stats(w http.ResponseWriter, r *request) error {
 			"users": s.Users, "sessions": s.Sessions, "exchanges": s.Exchanges, "documents": s.Documents,
 			"passages": s.Passages, "memories": s.Memories, "rejected": s.Rejected, "intent_examples": s.Examples,
 		},
-		"waiting":   map[string]int{"learning": s.Unlearned, "index": s.Outbox},
+		"waiting":   map[string]int{"learning": s.Unlearned, "index": s.Outbox, "vectors": s.Embeds},
 		"memories":  map[string]any{"by_source": counts(s.MemoriesBySource), "by_type": counts(s.MemoriesByType), "by_scope": counts(s.MemoriesByScope)},
 		"exchanges": map[string]any{"by_intent": counts(s.ExchangesByIntent)},
 	})

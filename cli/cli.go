@@ -81,7 +81,7 @@ and change one thing in your app, its OpenAI base URL.`,
 	root.PersistentFlags().StringVar(&p.config, "config", "", "configuration file (default: ./strata.yaml, then the user's, then /etc/strata/strata.yaml)")
 	root.AddCommand(p.demoCommand(), p.serveCommand())
 	root.AddCommand(p.controlCommands()...)
-	root.AddCommand(p.evalCommand(), p.configCommand(), p.versionCommand(), p.healthcheckCommand(), p.readDocumentCommand())
+	root.AddCommand(p.indexCommand(), p.evalCommand(), p.configCommand(), p.versionCommand(), p.healthcheckCommand(), p.readDocumentCommand())
 	return root
 }
 

@@ -100,6 +100,22 @@ type Config struct {
 		APIKey string `yaml:"api_key" secret:"true" doc:"Sent to the Weaviate server of index.url."`
 	} `yaml:"index"`
 
+	Embedder struct {
+		BaseURL    string `yaml:"base_url" doc:"An OpenAI-compatible API whose /embeddings makes vectors of documents and questions, as https://api.openai.com/v1 or http://localhost:11434. It sees their text, redacted. Empty: full text search alone."`
+		Model      string `yaml:"model" doc:"The model it is asked for, such as text-embedding-3-small."`
+		APIKey     string `yaml:"api_key" secret:"true" doc:"Sent to it. A client's key never is, nor upstream.api_key."`
+		Dimensions int    `yaml:"dimensions" doc:"Length of its vectors, for models that let it be chosen. 0: what the model gives."`
+		Rebuild    string `yaml:"rebuild" doc:"When the embedder's vectors are no longer those that documents have: manual (full text alone, until strata index rebuild) or auto (the documents are embedded anew, at its price)."`
+	} `yaml:"embedder"`
+
+	Reranker struct {
+		BaseURL string `yaml:"base_url" doc:"An API whose /rerank scores passages against the question, as Cohere, Jina (with a version segment: https://api.jina.ai/v1) or Text Embeddings Inference (http://localhost:8082) have it. It sees both, redacted. Empty: none."`
+		Model   string `yaml:"model" doc:"The model it is asked for. Servers that hold a single one need none."`
+		APIKey  string `yaml:"api_key" secret:"true" doc:"Sent to it. A client's key never is, nor upstream.api_key."`
+	} `yaml:"reranker"`
+
+	Citations string `yaml:"citations" doc:"Tell the client which documents an answer was given: off, or header."`
+
 	AllowOrigins []string `yaml:"allow_origins" doc:"Origins of browser pages that may call, such as http://localhost:3000."`
 	AllowHosts   []string `yaml:"allow_hosts" doc:"Further Host names for loopback listeners, which otherwise answer to addresses, localhost, single-label and .internal names."`
 
@@ -163,6 +179,8 @@ func defaults(getenv func(string) string) Config {
 	c.Limits.HeaderTimeout = 30 * time.Second
 	c.Enrich.MaxBody = 16 << 20
 	c.Enrich.Buffers = 256 << 20
+	c.Embedder.Rebuild = "manual"
+	c.Citations = "off"
 	c.Admin.Listen = "127.0.0.1:4471"
 	c.Health.Listen = "off"
 	c.Drain.Max = 25 * time.Second

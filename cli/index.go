@@ -18,6 +18,9 @@ import (
 type index interface {
 	assemble.Index
 	ingest.Index
+	ingest.VectorIndex
+	Nearest(ctx context.Context, tenant, space string, vector []float32, limit int) ([]stores.Hit, error)
+	KeepSpace(ctx context.Context, id string) error
 	NeedsRebuild() bool
 	Rebuilt(ctx context.Context) error
 	Close() error
@@ -58,7 +61,7 @@ func (s *server) openIndex(ctx context.Context, secret []byte) (index, error) {
 		}
 		return x, nil
 	}
-	x, err := weaviate.New(ctx, weaviate.Config{URL: server, APIKey: s.cfg.Index.APIKey, Namespace: secret, Logger: s.log})
+	x, err := weaviate.New(ctx, weaviate.Config{URL: server, APIKey: s.cfg.Index.APIKey, Namespace: secret, Temporary: s.temporary, Logger: s.log})
 	switch {
 	case errors.Is(err, weaviate.ErrRefused):
 		return nil, &storeError{"index.url: " + server + " does not take the key; check index.api_key", err}

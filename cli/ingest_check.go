@@ -19,7 +19,7 @@ func (p *program) preflight(ctx context.Context, u *upload, drop []string) error
 	if err != nil {
 		return err
 	}
-	x, err := p.openScratch(&l.Config)
+	x, err := p.openScratch(&l.Config, "")
 	if err != nil {
 		return err
 	}

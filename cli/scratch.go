@@ -19,16 +19,17 @@ type scratch struct {
 }
 
 // openScratch starts one, on ports of loopback that nobody else is told. It logs
-// errors only.
-func (p *program) openScratch(c *Config) (*scratch, error) {
+// errors only. index is a server to search on, "" = a file in the folder.
+func (p *program) openScratch(c *Config, index string) (*scratch, error) {
 	dir, err := os.MkdirTemp("", "strata-scratch-")
 	if err != nil {
 		return nil, fmt.Errorf("no temporary folder can be made (%w); set TMPDIR to a folder that can be written", err)
 	}
 	cfg := *c
 	cfg.Listen, cfg.Admin.Listen, cfg.Health.Listen = "127.0.0.1:0", "127.0.0.1:0", "off"
-	cfg.DataDir, cfg.Ledger.URL, cfg.Index.URL = dir, "", ""
+	cfg.DataDir, cfg.Ledger.URL, cfg.Index.URL = dir, "", index
 	x := &scratch{newServer(&cfg, slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: slog.LevelError}))), dir}
+	x.temporary = true
 	if err := x.start(true); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -59,13 +60,13 @@ func (x *scratch) put(ctx context.Context, tenant string, d stores.Draft) error 
 // given up.
 const indexPatience = time.Minute
 
-// settle waits until everything that was put can be found.
+// settle waits until everything that was put can be found, by its vectors too.
 func (x *scratch) settle(ctx context.Context) error {
 	b := x.backends.Load()
 	b.ingester.Notify()
 	last, since := -1, time.Now()
 	for {
-		left, err := b.ledger.OutboxRows(ctx)
+		left, err := b.left(ctx)
 		switch {
 		case err != nil:
 			return err

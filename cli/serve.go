@@ -64,6 +64,8 @@ type server struct {
 	cfg   *Config
 	log   *slog.Logger
 	proxy *proxy.Server
+	// temporary is true where nothing is to stay on an index's server.
+	temporary bool
 	// notReady is why no requests are taken, "" while they are.
 	notReady atomic.Pointer[string]
 

@@ -30,6 +30,7 @@ type backends struct {
 	ledger   *ledger.Ledger
 	recorder *recorder // of ledger
 	index    index
+	meaning  *meaning // nil = no embedder
 	cache    *cached.Cache[*assemble.Rows]
 	learner  *learn.Learner
 	judge    *judging // nil = off
@@ -61,19 +62,14 @@ func (s *server) openBackends(opening context.Context) (_ *backends, err error) 
 			_ = b.closeAll(opening)
 		}
 	}()
-	ledgerPath := s.storePath(s.cfg.Ledger.URL, "ledger.db")
-	if b.ledger, err = ledger.New(ctx, ledger.Config{Path: ledgerPath, Logger: s.log}); err != nil {
-		return nil, newStoreError("ledger.url", ledgerPath, err)
-	}
-	if b.index, err = s.openIndex(ctx, b.ledger.Secret()); err != nil {
+	b.tmp = s.freshTmp()
+	if err = b.open(ctx, s); err != nil {
 		return nil, err
 	}
 	b.cache, err = cached.New(b.ledger, cached.Config[*assemble.Rows]{Prepare: assemble.Prepare, Bytes: (*assemble.Rows).Bytes})
 	if err != nil {
 		return nil, err
 	}
-	b.tmp = s.freshTmp()
-	b.ingester = ingest.New(ingest.Config{Ledger: b.ledger, Index: b.index, Logger: s.log, Count: tokens.Count, TmpDir: b.tmp})
 	b.learner = learn.New(learn.Config{Ledger: b.ledger, Logger: s.log, Count: tokens.Count, Zone: s.zone(), Learned: s.publishLearned})
 	b.recorder = &recorder{Ledger: b.ledger}
 	b.jobs = admin.NewJobs(filepath.Join(s.cfg.DataDir, "uploads"))
@@ -81,10 +77,11 @@ func (s *server) openBackends(opening context.Context) (_ *backends, err error) 
 		b.judge = s.newJudging(b.ledger)
 		b.run(func() { b.judge.Run(ctx) })
 	}
-	b.run(func() { b.ingester.Run(ctx) })
+	b.fill(ctx)
 	b.run(func() { b.learner.Run(ctx) })
 	b.run(func() { b.expire(ctx, s) })
 	b.run(func() { b.keepFilled(ctx, s) })
+	b.run(func() { b.takeWishes(ctx, s) })
 	return b, nil
 }
 
@@ -149,6 +146,9 @@ func (b *backends) closeAll(ctx context.Context) (err error) {
 	if b.cache != nil {
 		b.cache.Close()
 	}
+	if b.meaning != nil {
+		b.meaning.cache.Close()
+	}
 	if b.index != nil {
 		err = b.index.Close()
 	}
@@ -199,14 +199,17 @@ func (s *server) walkContext(b *backends) (*proxy.Context, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.cfg.asksNetwork() {
+		plans = plans.WithRemoteEmbedder()
+	}
 	classifier, err := s.cfg.classifier()
 	if err != nil {
 		return nil, err
 	}
 	c := &proxy.Context{
 		Identity: identity, Keys: policy.NewKeys(b.ledger.Secret()), Classifier: classifier, Plans: plans, Ledger: b.recorder, Examples: b.ledger,
-		Assembler: assemble.New(assemble.Config{Ledger: b.ledger, Index: b.index, Cache: b.cache}),
-		Recorded:  b.learner.Notify, Finished: s.publish,
+		Assembler: assemble.New(s.assembly(b)),
+		Recorded:  b.learner.Notify, Finished: s.publish, Citations: s.cfg.Citations == "header",
 	}
 	if len(s.cfg.Models) > 0 {
 		c.Window = s.cfg.Models.Window
@@ -218,6 +221,18 @@ func (s *server) walkContext(b *backends) (*proxy.Context, error) {
 		c.Unsure = b.judge.offer
 	}
 	return c, nil
+}
+
+// assembly is what context is made of.
+func (s *server) assembly(b *backends) assemble.Config {
+	c := assemble.Config{Ledger: b.ledger, Index: b.index, Cache: b.cache}
+	if b.meaning != nil {
+		c.Vectors = b.meaning
+	}
+	if r, ok := s.cfg.reranker(); ok {
+		c.Rerank = r.Rerank
+	}
+	return c
 }
 
 func (s *server) identityConfig() policy.IdentityConfig {
@@ -284,6 +299,13 @@ func (b *backends) metrics(registry prometheus.Registerer) {
 	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "strata_outbox_rows",
 		Help: "Changes of documents that the search index still has to make; -1 while the ledger does not say."},
 		bounded(time.Second, b.ledger.OutboxRows)))
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "strata_embed_rows",
+		Help: "Batches of passages that wait for their vectors; -1 while the ledger does not say."},
+		bounded(time.Second, b.ledger.EmbedRows)))
+	if b.meaning != nil {
+		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "strata_vectors_ready",
+			Help: "1 while questions are compared by vectors, 0 while the embedder is not known or not that of the documents."}, b.meaning.ready))
+	}
 	if b.judge != nil {
 		registry.MustRegister(b.judge.results)
 	}

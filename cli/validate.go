@@ -26,7 +26,7 @@ func bad(key, format string, args ...any) error {
 // validate checks what single values cannot tell. Its errors are *keyError
 // and name the fix.
 func (c *Config) validate() error {
-	for _, check := range []func() error{c.validateChoices, c.validateNumbers, c.validateSecrets, c.validateUpstream, c.validateListeners, c.validateStores, c.validateIdentity, c.validateIntent} {
+	for _, check := range []func() error{c.validateChoices, c.validateNumbers, c.validateSecrets, c.validateUpstream, c.validateListeners, c.validateStores, c.validateRetrieval, c.validateIdentity, c.validateIntent} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -44,6 +44,8 @@ func (c *Config) validateChoices() error {
 		{"stage", c.Stage, false, []string{"route", "summary", "write", "recall"}},
 		{"identity.preset", c.Identity.Preset, true, []string{"openwebui", "librechat"}},
 		{"store.on_error", c.Store.OnError, true, []string{"exit", "passthrough"}},
+		{"embedder.rebuild", c.Embedder.Rebuild, false, []string{"manual", "auto"}},
+		{"citations", c.Citations, false, []string{"off", "header"}},
 		{"auth.mode", c.Auth.Mode, true, []string{"trusted-network"}},
 		{"log.level", c.Log.Level, false, []string{"debug", "info", "warn", "error"}},
 		{"log.format", c.Log.Format, true, []string{"text", "json"}},
@@ -127,7 +129,8 @@ func (c *Config) validateNumbers() error {
 // would otherwise come out as an error of every single call. It never repeats
 // the value.
 func (c *Config) validateSecrets() error {
-	for _, e := range []struct{ key, value string }{{"upstream.api_key", c.Upstream.APIKey}, {"admin.token", c.Admin.Token}, {"index.api_key", c.Index.APIKey}} {
+	for _, e := range []struct{ key, value string }{{"upstream.api_key", c.Upstream.APIKey}, {"admin.token", c.Admin.Token}, {"index.api_key", c.Index.APIKey},
+		{"embedder.api_key", c.Embedder.APIKey}, {"reranker.api_key", c.Reranker.APIKey}} {
 		if strings.ContainsFunc(e.value, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			return bad(e.key, "holds a space, a line break or a character outside ASCII; copy it again")
 		}
@@ -136,22 +139,27 @@ func (c *Config) validateSecrets() error {
 }
 
 func (c *Config) validateUpstream() error {
-	const key = "upstream.base_url"
-	u, err := url.Parse(c.Upstream.BaseURL)
+	return c.validateAPI("upstream", c.Upstream.BaseURL, "https://api.openai.com/v1", "; clients send the query")
+}
+
+// validateAPI checks the base_url of a group of keys that has an api_key too.
+func (c *Config) validateAPI(group, base, example, query string) error {
+	key := group + ".base_url"
+	u, err := url.Parse(base)
 	switch {
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
 		// The text may hold a password, so it is not repeated.
-		return bad(key, "not an http:// or https:// URL; write it like https://api.openai.com/v1")
+		return bad(key, "not an http:// or https:// URL; write it like %s", example)
 	case u.User != nil:
-		return bad(key, "holds a user name or password; put the key into upstream.api_key")
-	case u.RawQuery != "" || u.ForceQuery || strings.Contains(c.Upstream.BaseURL, "#"):
-		return bad(key, "must end with its path; clients send the query")
+		return bad(key, "holds a user name or password; put the key into %s.api_key", group)
+	case u.RawQuery != "" || u.ForceQuery || strings.Contains(base, "#"):
+		return bad(key, "must end with its path%s", query)
 	case u.Port() != "" && (!validPort(u.Port()) || u.Port() == "0"):
 		return bad(key, "port %s does not exist; ports end at 65535", u.Port())
 	}
 	for _, l := range c.listeners() {
 		if sameListener(l.addr, u) {
-			return bad(key, "%s is Strata's own address (%s); name the API behind it", c.Upstream.BaseURL, l.key)
+			return bad(key, "%s is Strata's own address (%s); name the API behind it", base, l.key)
 		}
 	}
 	return nil

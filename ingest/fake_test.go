@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"strata/stores"
@@ -21,7 +22,9 @@ type fakeLedger struct {
 	docs    map[string]*document // tenant/id
 	rows    []stores.OutboxEntry
 	dropped map[int64]stores.OutboxEntry // cancelled puts
-	failing func(method string) error    // asked before each call
+	space   stores.Space                 // none while it has no id
+	embeds  []stores.OutboxEntry
+	failing func(method string) error // asked before each call
 }
 
 type document struct {
@@ -79,7 +82,61 @@ func (l *fakeLedger) PutDocument(_ context.Context, tenant string, d stores.Draf
 	}
 	doc.versions = append(doc.versions, &versionRow{d, "pending"})
 	l.enqueue(tenant, d.ID, n+1, stores.OutboxPut)
-	return stores.PutResult{Version: n + 1, Passages: len(d.Passages)}, nil
+	r := stores.PutResult{Version: n + 1, Passages: len(d.Passages), Vectors: "none"}
+	if l.space.ID != "" {
+		for chunk := range slices.Chunk(d.Passages, 2) {
+			l.seq++
+			l.embeds = append(l.embeds, stores.OutboxEntry{Seq: l.seq, Tenant: tenant, Document: d.ID, Version: n + 1, Op: stores.OutboxEmbed, Passages: chunk})
+		}
+		r.Vectors = "pending"
+	}
+	return r, nil
+}
+
+func (l *fakeLedger) Space(context.Context) (stores.Space, bool, error) {
+	unlock, err := l.lock("Space")
+	if err != nil {
+		return stores.Space{}, false, err
+	}
+	defer unlock()
+	return l.space, l.space.ID != "", nil
+}
+
+func (l *fakeLedger) EmbedQueue(_ context.Context, limit int) ([]stores.OutboxEntry, error) {
+	unlock, err := l.lock("EmbedQueue")
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	var out []stores.OutboxEntry
+	for _, e := range l.embeds {
+		waits := slices.ContainsFunc(l.rows, func(o stores.OutboxEntry) bool {
+			return o.Tenant == e.Tenant && o.Document == e.Document && o.Version == e.Version && o.Op == stores.OutboxPut
+		})
+		if !waits && len(out) < limit {
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+func (l *fakeLedger) EmbedDone(_ context.Context, seqs []int64) error {
+	unlock, err := l.lock("EmbedDone")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	for _, seq := range seqs {
+		i := slices.IndexFunc(l.embeds, func(e stores.OutboxEntry) bool { return e.Seq == seq })
+		if i < 0 {
+			continue
+		}
+		if e := l.embeds[i]; e.Op == stores.OutboxRemove {
+			l.enqueue(e.Tenant, e.Document, e.Version, stores.OutboxRemove)
+		}
+		l.embeds = slices.Delete(l.embeds, i, i+1)
+	}
+	return nil
 }
 
 // waiting is how many changes the index still has to make.
@@ -113,6 +170,11 @@ func (l *fakeLedger) DeleteDocument(_ context.Context, tenant, id string) error 
 		}
 		return mine
 	})
+	for i, e := range l.embeds {
+		if e.Tenant == tenant && e.Document == id {
+			l.embeds[i].Op, l.embeds[i].Passages = stores.OutboxRemove, nil
+		}
+	}
 	for i, v := range doc.versions {
 		if v.status != "deleted" {
 			l.enqueue(tenant, id, i+1, stores.OutboxRemove)
@@ -135,7 +197,14 @@ func (l *fakeLedger) Document(_ context.Context, tenant, id string) (stores.Docu
 	}
 	var out []stores.Version
 	for i, v := range doc.versions {
-		out = append(out, stores.Version{Version: i + 1, Status: v.status})
+		vectors := "none"
+		if l.space.ID != "" {
+			vectors = "ready"
+		}
+		if slices.ContainsFunc(l.embeds, func(e stores.OutboxEntry) bool { return e.Tenant == tenant && e.Document == id && e.Version == i+1 }) {
+			vectors = "pending"
+		}
+		out = append(out, stores.Version{Version: i + 1, Status: v.status, Vectors: vectors})
 	}
 	return stores.Document{ID: id, Version: doc.current}, out, nil, nil
 }
@@ -225,12 +294,13 @@ func (l *fakeLedger) Requeue(context.Context) (int, error) {
 type fakeIndex struct {
 	mu      sync.Mutex
 	byID    map[string]map[string]string
+	vectors map[string][]float32                    // tenant, space and passage
 	failing func(tenant string, ids []string) error // asked before each call
 	after   func()                                  // called after each put
 }
 
 func newIndex() *fakeIndex {
-	return &fakeIndex{byID: map[string]map[string]string{}, failing: func(string, []string) error { return nil }, after: func() {}}
+	return &fakeIndex{byID: map[string]map[string]string{}, vectors: map[string][]float32{}, failing: func(string, []string) error { return nil }, after: func() {}}
 }
 
 func (x *fakeIndex) Put(_ context.Context, tenant string, passages []stores.Passage) error {
@@ -261,8 +331,50 @@ func (x *fakeIndex) Remove(_ context.Context, tenant string, ids []string) error
 	}
 	for _, id := range ids {
 		delete(x.byID[tenant], id)
+		maps.DeleteFunc(x.vectors, func(key string, _ []float32) bool {
+			return strings.HasPrefix(key, tenant+"|") && strings.HasSuffix(key, "|"+id)
+		})
 	}
 	return nil
+}
+
+func (x *fakeIndex) PutVectors(_ context.Context, tenant string, space stores.Space, vectors []stores.Vector) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var ids []string
+	for _, v := range vectors {
+		ids = append(ids, v.Passage)
+	}
+	if err := x.failing(tenant, ids); err != nil {
+		return err
+	}
+	for _, v := range vectors {
+		x.vectors[tenant+"|"+space.ID+"|"+v.Passage] = v.Values
+	}
+	return nil
+}
+
+func (x *fakeIndex) Missing(_ context.Context, tenant, space string, ids []string) (out []string, err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, id := range ids {
+		if _, ok := x.vectors[tenant+"|"+space+"|"+id]; !ok {
+			out = append(out, id)
+		}
+	}
+	return out, nil
+}
+
+// vectorCount is how many vectors a tenant has.
+func (x *fakeIndex) vectorCount(tenant string) (n int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for key := range x.vectors {
+		if strings.HasPrefix(key, tenant+"|") {
+			n++
+		}
+	}
+	return n
 }
 
 // texts returns a tenant's texts in the order of their ids.

@@ -1,8 +1,9 @@
 // Package ingest turns files into passages and brings them into the search
 // index: reading text whatever its encoding, cutting it by its structure,
-// writing versions to the ledger, and working off the outbox that tells the
-// index what to do. It decides what a passage is and when a version counts as
-// published. It must not know how the ledger or the index keep things, nor
+// writing versions to the ledger, working off the outbox that tells the index
+// what to do, and giving passages their vectors. It decides what a passage is,
+// when a version counts as published, what of it an embedder gets, and whether
+// two embedders are the same. It must not know how the ledger or the index keep things, nor
 // who asks.
 package ingest
 
@@ -47,6 +48,13 @@ type Ledger interface {
 	// Requeue asks for all that may be served, now or later, to be put again,
 	// and returns how many versions that are.
 	Requeue(ctx context.Context) (int, error)
+
+	// Space is the one in which passages have vectors, false if there is none.
+	Space(ctx context.Context) (stores.Space, bool, error)
+	// EmbedQueue returns the first entries that wait to be embedded, with texts.
+	// Of those that were cancelled EmbedDone is all that is left to do.
+	EmbedQueue(ctx context.Context, limit int) ([]stores.OutboxEntry, error)
+	EmbedDone(ctx context.Context, seqs []int64) error
 }
 
 // Index is what passages are searched in. Both methods may be repeated.
@@ -59,6 +67,11 @@ type Index interface {
 type Config struct {
 	Ledger Ledger
 	Index  Index
+	// Vectors and Embed are what RunVectors works with. Embed makes vectors of
+	// length 1, in the order of the texts, and tries again what may succeed.
+	Vectors VectorIndex
+	Embed   func(ctx context.Context, texts []string) ([][]float32, error)
+
 	Logger *slog.Logger     // nil = none
 	Clock  func() time.Time // nil = time.Now
 	Count  func(string) int // tokens of a text; nil = tokens.Count; a worker has its own
@@ -68,26 +81,29 @@ type Config struct {
 
 // Ingester takes documents in. All methods are safe for concurrent use.
 type Ingester struct {
-	ledger Ledger
-	index  Index
-	log    *slog.Logger
-	clock  func() time.Time
-	count  func(string) int
-	worker Worker
-	tmp    string
+	ledger  Ledger
+	index   Index
+	vectors VectorIndex
+	embed   func(ctx context.Context, texts []string) ([][]float32, error)
+	log     *slog.Logger
+	clock   func() time.Time
+	count   func(string) int
+	worker  Worker
+	tmp     string
 
-	wake  chan struct{} // holds one note that the outbox has work
-	turn  chan struct{} // held by whoever works on the index, so that an old version is never put after its removal
-	large chan struct{} // held while a worker runs, to bound memory
-	held  map[int64]hold
+	wake       chan struct{} // holds one note that the outbox has work
+	searchable chan struct{} // holds one note that texts were put, and so may be embedded
+	turn       chan struct{} // held by whoever works on the index, so that an old version is never put after its removal
+	large      chan struct{} // held while a worker runs, to bound memory
+	held       map[int64]hold
 }
 
 // New returns an Ingester. Run must run for failed index writes to be
 // repeated.
 func New(cfg Config) *Ingester {
 	g := &Ingester{
-		ledger: cfg.Ledger, index: cfg.Index, log: cfg.Logger, clock: cfg.Clock, count: cfg.Count, worker: cfg.Worker, tmp: cfg.TmpDir,
-		wake: make(chan struct{}, 1), turn: make(chan struct{}, 1), large: make(chan struct{}, 1),
+		ledger: cfg.Ledger, index: cfg.Index, vectors: cfg.Vectors, embed: cfg.Embed, log: cfg.Logger, clock: cfg.Clock, count: cfg.Count, worker: cfg.Worker, tmp: cfg.TmpDir,
+		wake: make(chan struct{}, 1), searchable: make(chan struct{}, 1), turn: make(chan struct{}, 1), large: make(chan struct{}, 1),
 		held: map[int64]hold{},
 	}
 	if g.log == nil {
@@ -115,7 +131,7 @@ type Result struct {
 	Status    string `json:"status"` // one of the Status constants
 	Passages  int    `json:"passages"`
 	Unchanged bool   `json:"unchanged"` // equal to the newest version; nothing was written
-	Vectors   string `json:"vectors"`
+	Vectors   string `json:"vectors"`   // none, pending or ready
 }
 
 // What a version is when Put returns.
@@ -153,14 +169,14 @@ func (g *Ingester) Put(ctx context.Context, tenant string, src Source) (Result, 
 		return Result{}, err
 	}
 	g.Notify()
-	r := Result{ID: src.ID, Version: put.Version, Passages: put.Passages, Unchanged: put.Unchanged, Vectors: "none"}
+	r := Result{ID: src.ID, Version: put.Version, Passages: put.Passages, Unchanged: put.Unchanged}
 	there := 0
 	indexed := func(passages int) {
 		there += passages
 		report(Progress{Stage: "indexing", Done: min(there, put.Passages), Total: put.Passages})
 	}
 	indexed(0)
-	r.Status = g.publish(ctx, tenant, draft, put, indexed)
+	r.Status, r.Vectors = g.publish(ctx, tenant, draft, put, indexed)
 	return r, nil
 }
 
@@ -194,27 +210,28 @@ func (g *Ingester) parse(ctx context.Context, src Source) (d stores.Draft, done 
 	return o.draft, p.close, nil
 }
 
-// publish works the outbox until a version is done and tells what it is then.
+// publish works the outbox until a version is done and tells what it and its
+// vectors are then.
 // indexed is told of each part of it. What fails is left to Run.
-func (g *Ingester) publish(ctx context.Context, tenant string, d stores.Draft, put stores.PutResult, indexed func(passages int)) string {
+func (g *Ingester) publish(ctx context.Context, tenant string, d stores.Draft, put stores.PutResult, indexed func(passages int)) (status, vectors string) {
 	if err := g.workOff(ctx, version{tenant, d.ID, put.Version}, indexed, func() {}); err != nil {
 		g.log.Warn("a document waits for the index", "document", d.ID, "version", put.Version, "error", err)
-		return StatusPending
+		return StatusPending, put.Vectors
 	}
 	// Its entries are gone: done, or cancelled by a delete or a newer version.
 	_, versions, _, err := g.ledger.Document(ctx, tenant, d.ID)
 	if err != nil && !errors.Is(err, stores.ErrNotFound) {
-		return StatusPending
+		return StatusPending, put.Vectors
 	}
 	for _, v := range versions {
 		switch {
 		case v.Version == put.Version && v.Status == "current":
-			return StatusPublished
+			return StatusPublished, v.Vectors
 		case v.Version == put.Version:
-			return v.Status
+			return v.Status, v.Vectors
 		}
 	}
-	return StatusDeleted
+	return StatusDeleted, "none"
 }
 
 // Delete removes a document: when it returns, no search serves it. What the
@@ -229,9 +246,12 @@ func (g *Ingester) Delete(ctx context.Context, tenant, id string) error {
 }
 
 // Notify tells Run that the outbox has work.
-func (g *Ingester) Notify() {
+func (g *Ingester) Notify() { note(g.wake) }
+
+// note leaves one note, if none is there.
+func note(to chan<- struct{}) {
 	select {
-	case g.wake <- struct{}{}:
+	case to <- struct{}{}:
 	default:
 	}
 }

@@ -81,6 +81,9 @@ func (g *Ingester) do(ctx context.Context, e stores.OutboxEntry) error {
 	}
 	if err == nil {
 		delete(g.held, e.Seq)
+		if e.Op == stores.OutboxPut {
+			note(g.searchable)
+		}
 		return nil
 	}
 	if ctx.Err() != nil { // the caller's end says nothing about the index

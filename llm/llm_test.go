@@ -68,7 +68,7 @@ func TestFailures(t *testing.T) {
 		"no JSON":     {upstreamtest.JSON(200, "<html>"), "invalid character"},
 		"no choice":   {upstreamtest.JSON(200, `{"choices":[]}`), "without a choice"},
 		"cut":         {upstreamtest.Respond(200).Header("Content-Length", "100").Write([]byte(`{"choices"`)).Reset(), ""},
-		"no end":      {upstreamtest.Respond(200).Frame(upstreamtest.CloseDelimited).Write([]byte(`{"id":"` + strings.Repeat("a", 2<<20) + `","choices":[{"message":{"content":"rag"}}]}`)), "EOF"},
+		"no end":      {upstreamtest.Respond(200).Frame(upstreamtest.CloseDelimited).Write([]byte(`{"id":"` + strings.Repeat("a", 2<<20) + `","choices":[{"message":{"content":"rag"}}]}`)), "longer"},
 		"no HTTP":     {upstreamtest.Respond(200).Interim([]byte("Bearer " + key + "\r\n\r\n")).CloseNow(), "malformed"},
 		"silence":     {upstreamtest.Respond(200).Silence(), "in time"},
 		"half a body": {upstreamtest.Respond(200).Header("Content-Length", "100").Write([]byte(`{"choices":`)).Silence(), "in time"},

@@ -63,6 +63,7 @@ type Stats struct {
 	Examples  int // of intents
 	Unlearned int // exchanges that wait to be learned from
 	Outbox    int // rows that wait for the index
+	Embeds    int // rows that wait for vectors
 
 	// Memories counts the active ones, once per grouping.
 	Memories         int

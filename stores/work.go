@@ -63,6 +63,7 @@ type PutResult struct {
 	Version   int
 	Unchanged bool // equal to the newest version, nothing was written
 	Passages  int
+	Vectors   string // of the version: none, pending, ready
 }
 
 // OutboxEntry is one change that the index still has to make. Making it twice
@@ -83,4 +84,15 @@ type OutboxOp string
 const (
 	OutboxPut    OutboxOp = "put"
 	OutboxRemove OutboxOp = "remove"
+	OutboxEmbed  OutboxOp = "embed"
+)
+
+// RebuildState is how far a wish to fill the index anew has come.
+type RebuildState string
+
+// The states of a rebuild.
+const (
+	NoRebuild      RebuildState = ""
+	RebuildAsked   RebuildState = "asked"
+	RebuildRunning RebuildState = "running" // or whoever ran it has ended
 )

@@ -30,7 +30,7 @@ var models = []string{"gpt-4o-mini", "gpt-5", "text-embedding-3-small", "error-4
 
 // OpenAI answers like a small OpenAI API: models, chat completions (streams,
 // tools, JSON schema, n), completions, embeddings, files, audio, images and
-// responses. Every answer is a function of the request alone.
+// responses; and like a reranker, at rerank of a version and at /rerank. Every answer is a function of the request alone.
 func OpenAI() Handler {
 	return func(r *Request) *Script {
 		if r.Method == http.MethodOptions {
@@ -114,6 +114,12 @@ func resource(path string) string {
 	if _, rest, ok := strings.Cut(path, "/v1/"); ok {
 		return rest
 	}
+	if _, rest, ok := strings.Cut(path, "/v2/"); ok {
+		return rest
+	}
+	if strings.HasSuffix(path, "/rerank") {
+		return "rerank"
+	}
 	_, rest, _ := strings.Cut(path, "/v1beta/openai/")
 	return rest
 }
@@ -134,6 +140,8 @@ func route(r *Request) (*Script, error) {
 		return nil, notFound(r)
 	}
 	switch name {
+	case "rerank":
+		return rerank(body)
 	case "chat/completions":
 		return chatCompletion(body)
 	case "completions":

@@ -1,7 +1,8 @@
 // Package cached keeps what may vanish at any moment: a user's memories, made
-// ready for reading. It decides how long they are good and how many bytes they
-// take; it must not know what they are used for, and nothing is true because
-// it is in here. Every read is right when the cache holds nothing at all.
+// ready for reading, and the vectors of questions. It decides how long they are
+// good and how many bytes they take; it must not know what they are used for,
+// and nothing is true because it is in here. Every read is right when the cache
+// holds nothing at all.
 //
 // Passages are not kept: a version that was published ahead of its day comes
 // into force by the clock, without a new generation, so only the ledger's own

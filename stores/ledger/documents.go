@@ -27,7 +27,7 @@ const (
 const outboxChunk = 64
 
 // PutDocument keeps a new version. It is served when OutboxDone has been told
-// of all its rows.
+// of all its rows. While a space is kept it is queued to be embedded too.
 func (l *Ledger) PutDocument(ctx context.Context, tenant string, d stores.Draft) (stores.PutResult, error) {
 	if err := (stores.Scope{Tenant: tenant}).CheckTenant(); err != nil {
 		return stores.PutResult{}, err
@@ -44,18 +44,18 @@ func (l *Ledger) PutDocument(ctx context.Context, tenant string, d stores.Draft)
 
 func (l *Ledger) putDocument(t *tx, tenant string, d stores.Draft) (stores.PutResult, error) {
 	var latest, passages int
-	var state, title, sum, groups string
+	var state, title, sum, groups, vectors string
 	var effective, expires int64
 	_, err := one(t, `SELECT d.latest, COALESCE(v.state, ''), COALESCE(v.title, ''), COALESCE(v.sha256, ''), COALESCE(v.groups, ''),
-  COALESCE(v.effective, 0), COALESCE(v.expires, 0), COALESCE(v.passages, 0)
+  COALESCE(v.effective, 0), COALESCE(v.expires, 0), COALESCE(v.passages, 0), COALESCE(v.vectors, '')
 FROM documents d LEFT JOIN versions v ON v.tenant = d.tenant AND v.document = d.id AND v.version = d.latest
-WHERE d.tenant = $1 AND d.id = $2`, []any{tenant, d.ID}, &latest, &state, &title, &sum, &groups, &effective, &expires, &passages)
+WHERE d.tenant = $1 AND d.id = $2`, []any{tenant, d.ID}, &latest, &state, &title, &sum, &groups, &effective, &expires, &passages, &vectors)
 	if err != nil {
 		return stores.PutResult{}, err
 	}
 	same := title == d.Title && sum == d.SHA256 && groups == packList(d.Groups) && effective == micros(d.Effective) && expires == micros(d.Expires)
 	if same && (state == statePending || state == stateScheduled || state == statePublished) {
-		return stores.PutResult{Version: latest, Unchanged: true, Passages: passages}, nil
+		return stores.PutResult{Version: latest, Unchanged: true, Passages: passages, Vectors: vectors}, nil
 	}
 	version := latest + 1
 	if _, err := t.exec(`INSERT INTO documents (tenant, id, latest, updated_at) VALUES ($1, $2, $3, $4)
@@ -69,7 +69,16 @@ ON CONFLICT (tenant, id) DO UPDATE SET latest = excluded.latest, deleted = 0, up
 	if err := l.insertVersion(t, tenant, d, version, len(ids)); err != nil {
 		return stores.PutResult{}, err
 	}
-	return stores.PutResult{Version: version, Passages: len(ids)}, l.enqueue(t, tenant, d.ID, version, stores.OutboxPut, ids)
+	if err := l.enqueue(t, tenant, d.ID, version, stores.OutboxPut, ids); err != nil {
+		return stores.PutResult{}, err
+	}
+	r := stores.PutResult{Version: version, Passages: len(ids), Vectors: vectorsNone}
+	_, kept, err := spaceOf(t)
+	if kept && err == nil {
+		r.Vectors = vectorsPending
+		err = l.enqueueEmbed(t, tenant, d.ID, version, ids)
+	}
+	return r, err
 }
 
 func (l *Ledger) insertVersion(t *tx, tenant string, d stores.Draft, version, passages int) error {
@@ -386,12 +395,12 @@ func versionPassages(s source, tenant string, of stores.Passage) (out []stores.P
 // versionsOf tells the states as they are now, whatever the last job has
 // written: all published ones below the one in force are replaced.
 func versionsOf(s source, tenant, id string, inForce int, now int64) (out []stores.Version, err error) {
-	err = each(s, `SELECT version, state, title, groups, sha256, effective, expires, passages, created_at FROM versions WHERE tenant = $1 AND document = $2 ORDER BY version DESC`,
+	err = each(s, `SELECT version, state, title, groups, sha256, effective, expires, passages, vectors, created_at FROM versions WHERE tenant = $1 AND document = $2 ORDER BY version DESC`,
 		[]any{tenant, id}, func(scan func(...any) error) error {
-			v := stores.Version{Vectors: "none"}
+			var v stores.Version
 			var state, groups string
 			var effective, expires, created int64
-			err := scan(&v.Version, &state, &v.Title, &groups, &v.SHA256, &effective, &expires, &v.Passages, &created)
+			err := scan(&v.Version, &state, &v.Title, &groups, &v.SHA256, &effective, &expires, &v.Passages, &v.Vectors, &created)
 			v.Groups = unpackList(groups)
 			v.Effective, v.Expires, v.CreatedAt = moment(effective), moment(expires), moment(created)
 			switch {

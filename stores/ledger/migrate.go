@@ -19,7 +19,7 @@ var migrations embed.FS
 const (
 	migrationsTable = "schema_migrations"
 	applicationID   = 1398030913 // "STRA", set by the first migration
-	schema          = 4          // number of the last migration
+	schema          = 5          // number of the last migration
 	ahead           = 1          // how many migrations more a store may have had: they only add
 )
 

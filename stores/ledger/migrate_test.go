@@ -93,6 +93,9 @@ func TestOlderStoreIsMigrated(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	if n, err := l.SetSpace(t.Context(), stores.Space{ID: "s1"}); err != nil || n != 0 {
+		t.Errorf("%d versions, %v", n, err)
+	}
 	if _, err := l.PutDocument(t.Context(), "acme", stores.Draft{ID: "a", Passages: []stores.Passage{{Text: "x"}}}); err != nil {
 		t.Error(err)
 	}

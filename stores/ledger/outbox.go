@@ -24,10 +24,13 @@ func (l *Ledger) enqueue(t *tx, tenant, document string, version int, op stores.
 	return nil
 }
 
-// enqueueRemoval asks the index to remove a version.
+// enqueueRemoval asks the index to remove a version, vectors and all.
 func (l *Ledger) enqueueRemoval(t *tx, tenant, document string, version int) error {
 	ids, err := passageIDs(t, tenant, document, version)
 	if err != nil {
+		return err
+	}
+	if err := cancelEmbeds(t, tenant, document, version); err != nil {
 		return err
 	}
 	return l.enqueue(t, tenant, document, version, stores.OutboxRemove, ids)
@@ -168,8 +171,8 @@ func (l *Ledger) OutboxRows(ctx context.Context) (n int, err error) {
 }
 
 // Requeue asks for all that may be served, now or on a later day, to be put
-// into the index again, and returns how many versions that are. It is for an
-// index that was lost.
+// into the index again, with its vectors where a space is kept, and returns how
+// many versions that are. It is for an index that was lost.
 func (l *Ledger) Requeue(ctx context.Context) (int, error) {
 	return update(ctx, l, func(t *tx) (int, error) {
 		var all []stores.OutboxEntry
@@ -189,6 +192,13 @@ func (l *Ledger) Requeue(ctx context.Context) (int, error) {
 				err = l.enqueue(t, e.Tenant, e.Document, e.Version, stores.OutboxPut, ids)
 			}
 		}
+		if err != nil {
+			return 0, err
+		}
+		if _, kept, err := spaceOf(t); err != nil || !kept {
+			return len(all), err
+		}
+		_, err = l.enqueueEmbeds(t, false)
 		return len(all), err
 	})
 }

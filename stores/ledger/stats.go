@@ -24,8 +24,9 @@ func (l *Ledger) Stats(ctx context.Context, tenant string) (stores.Stats, error)
   (SELECT COUNT(*) FROM rejected WHERE tenant = $1),
   (SELECT COUNT(*) FROM exchanges WHERE tenant = $1 AND learn = 'recorded'),
   (SELECT COUNT(*) FROM outbox WHERE tenant = $1 AND cancelled = 0),
+  (SELECT COUNT(*) FROM embeds WHERE tenant = $1 AND cancelled = 0),
   (SELECT COUNT(*) FROM intent_examples WHERE tenant = $1)`, []any{tenant},
-		&out.Users, &out.Sessions, &out.Documents, &out.Passages, &out.Rejected, &out.Unlearned, &out.Outbox, &out.Examples)
+		&out.Users, &out.Sessions, &out.Documents, &out.Passages, &out.Rejected, &out.Unlearned, &out.Outbox, &out.Embeds, &out.Examples)
 	if err != nil {
 		return out, err
 	}

@@ -79,7 +79,7 @@ func Documents(t *testing.T, open Opener) {
 		f := start(t, open)
 		x := index{}
 		r := f.put(draft("a.md", "alpha", 130))
-		f.same("result", r, stores.PutResult{Version: 1, Passages: 130})
+		f.same("result", r, stores.PutResult{Version: 1, Passages: 130, Vectors: "none"})
 		entries, err := f.Outbox(f.Context(), 10)
 		f.must(err)
 		if len(entries) < 2 || entries[0].Passages[0].Text != "alpha 0" || entries[0].Passages[0].Title != "Title of a.md" {
@@ -130,7 +130,7 @@ func Documents(t *testing.T, open Opener) {
 		f.same("then", f.readable(anna, x), []string{"114514 0", "114514 1"})
 		f.same("index", len(x), 2)
 		r := f.put(draft("contacts.md", "114514", 2))
-		f.same("again", r, stores.PutResult{Version: 2, Unchanged: true, Passages: 2})
+		f.same("again", r, stores.PutResult{Version: 2, Unchanged: true, Passages: 2, Vectors: "none"})
 		rows, err := f.OutboxRows(f.Context())
 		f.must(err)
 		f.same("outbox", rows, 0)

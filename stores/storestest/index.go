@@ -45,6 +45,7 @@ func RunIndex(t *testing.T, open IndexOpener) {
 		{"TitleAndHeading", indexTitleAndHeading},
 		{"Limits", indexLimits},
 		{"ScopeAndIDs", indexScopeAndIDs},
+		{"ExactIDs", indexExactIDs},
 		{"OddText", indexOddText},
 		{"EndedContext", indexEndedContext},
 		{"ReadersBesideAWriter", indexReadersBesideAWriter},
@@ -316,6 +317,36 @@ func indexScopeAndIDs(t *testing.T, open func() indexTest) {
 	}
 	if err := errors.Join(x.Put(ctx, "T", nil), x.Remove(ctx, "T", []string{"gone"}), x.Remove(ctx, "new", []string{"gone"})); err != nil {
 		t.Error(err)
+	}
+}
+
+// C100: names that are alike, or cut into the same words, are different ones, of
+// tenants and of passages.
+func indexExactIDs(t *testing.T, open func() indexTest) {
+	x := open()
+	defer x.close()
+	names := []string{"1-1", "1-12", "2-1", "team a", "team a b", "ERP", "erp", "erp_System"}
+	for i, tenant := range names {
+		for j, id := range names {
+			x.put(tenant, stores.Passage{ID: id, Text: fmt.Sprintf("marker%dx%d same words", i, j)})
+		}
+	}
+	gone := []string{"1-1", "team a", "erp"}
+	for _, tenant := range gone {
+		if err := x.Remove(t.Context(), tenant, gone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, tenant := range names {
+		for j, id := range names {
+			want := []string{id}
+			if slices.Contains(gone, tenant) && slices.Contains(gone, id) {
+				want = nil
+			}
+			if got := x.find(tenant, fmt.Sprintf("marker%dx%d", i, j), 20); !slices.Equal(got, want) {
+				t.Errorf("%q of %q finds %q", id, tenant, got)
+			}
+		}
 	}
 }
 

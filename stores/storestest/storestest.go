@@ -40,6 +40,13 @@ type Store interface {
 	OutboxDone(ctx context.Context, seqs []int64) error
 	OutboxRows(ctx context.Context) (int, error)
 	Requeue(ctx context.Context) (int, error)
+	Space(ctx context.Context) (stores.Space, bool, error)
+	SetSpace(ctx context.Context, s stores.Space) (int, error)
+	EmbedQueue(ctx context.Context, limit int) ([]stores.OutboxEntry, error)
+	EmbedDone(ctx context.Context, seqs []int64) error
+	EmbedRows(ctx context.Context) (int, error)
+	Rebuild(ctx context.Context) (stores.RebuildState, error)
+	MoveRebuild(ctx context.Context, from, to stores.RebuildState) (bool, error)
 	DeleteDocument(ctx context.Context, tenant, id string) error
 	Documents(ctx context.Context, tenant, cursor string, limit int) ([]stores.Document, string, error)
 	Document(ctx context.Context, tenant, id string) (stores.Document, []stores.Version, []stores.Passage, error)
@@ -82,6 +89,7 @@ func Run(t *testing.T, open Opener) {
 		"Memories":    Memories,
 		"Learning":    Learning,
 		"Documents":   Documents,
+		"Embeds":      Embeds,
 		"Examples":    Examples,
 		"Listings":    Listings,
 		"Scopes":      Scopes,

@@ -67,7 +67,9 @@ func (x *Index) open(ctx context.Context) error {
 	if err := x.prepareFile(ctx); err != nil {
 		return err
 	}
+	x.vectors = open(x.path, "deferred", "query_only(ON)", "cache_size(-2000)") // vectors are read once
 	n := readerCount()
+	x.vectors.SetMaxOpenConns(n)
 	x.reads = open(x.path, "deferred", "query_only(ON)", "cache_size(-16000)")
 	x.reads.SetMaxOpenConns(n)
 	x.readers = make(chan *reader, n)
@@ -146,7 +148,8 @@ func (x *Index) prepareFile(ctx context.Context) error {
 	}
 	if analyzer == analysis() {
 		x.rebuild.Store(!filled)
-		return nil
+		_, err := x.db.ExecContext(ctx, vectorSchema) // missing in files of earlier programs
+		return err
 	}
 	if tables > 0 {
 		x.log.WarnContext(ctx, "index emptied: made by another version", "format", version, "analyzer", analyzer)
@@ -175,7 +178,8 @@ func (x *Index) sound(ctx context.Context) error {
 	return nil
 }
 
-// empty drops every table and makes those of this version.
+// empty drops every table of text and makes those of this version. What a
+// passage says stays the same however it is cut, so vectors stay.
 func (x *Index) empty(ctx context.Context) error {
 	tx, err := x.db.BeginTx(ctx, nil)
 	if err != nil {
@@ -188,7 +192,7 @@ func (x *Index) empty(ctx context.Context) error {
 		}
 	}
 	marks := fmt.Sprintf(`PRAGMA application_id = %d; PRAGMA user_version = %d;`, application, format)
-	if _, err := tx.ExecContext(ctx, schema+marks); err != nil {
+	if _, err := tx.ExecContext(ctx, schema+vectorSchema+marks); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, `INSERT INTO format (analyzer, filled) VALUES (?, 0)`, analysis()); err != nil {

@@ -1,6 +1,7 @@
-// Package textindex is the embedded full-text index of knowledge passages: one
-// SQLite file that can be deleted at any time and filled again. It decides how
-// a passage is cut, kept and ranked, and answers with ids and scores. It holds
+// Package textindex is the embedded index of knowledge passages, by text and by
+// vectors: one SQLite file that can be deleted at any time and filled again. It
+// decides how a passage is cut, kept and ranked, which vectors are in memory,
+// and answers with ids and scores. It holds
 // no text, and knows no version, group or date: who may read a passage and
 // whether it is in force is the ledger's to say.
 //
@@ -9,6 +10,7 @@
 package textindex
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -18,6 +20,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"strata/stores"
 )
@@ -27,8 +30,17 @@ type Config struct {
 	// Path is the index file. It and its folder are made when missing, for the
 	// owner alone. SQLite keeps two more files beside it.
 	Path string
+	// VectorBytes is how much memory vectors may take: 4 bytes a number and 8
+	// more a vector, of the tenants in use. Of a tenant that takes more alone
+	// none are compared. 0 = 1 GiB.
+	VectorBytes int64
+	// VectorIdle is how long the vectors of a tenant that nobody asks for stay
+	// in memory. 0 = 30 min.
+	VectorIdle time.Duration
 	// Logger gets what happens out of sight; nil drops it.
 	Logger *slog.Logger
+	// Clock is time.Now where it is nil.
+	Clock func() time.Time
 }
 
 // Index is an open index. Its methods may be called from many goroutines:
@@ -38,15 +50,20 @@ type Index struct {
 	log     *slog.Logger
 	db      *sql.DB      // writes
 	reads   *sql.DB      // searches
+	vectors *sql.DB      // reads vectors
 	readers chan *reader // idle ones
 	all     []*reader
 	writing chan struct{} // holds a token while nobody writes
 	rebuild atomic.Bool
 	closed  atomic.Bool
 
-	wrote chan struct{} // wakes the checkpointer
-	stop  context.CancelFunc
-	idle  sync.WaitGroup
+	clock      func() time.Time
+	keeper     keeper
+	background context.Context // ends with stop
+	wrote      chan struct{}   // wakes the checkpointer
+	stop       context.CancelFunc
+	gate       sync.Mutex // held while idle gets one more, and while Close shuts that out
+	idle       sync.WaitGroup
 }
 
 // ErrForeign is that of a file that is whole and another program's database. It
@@ -61,18 +78,22 @@ func New(ctx context.Context, c Config) (*Index, error) {
 	if c.Path == "" {
 		return nil, errors.New("textindex: no path")
 	}
-	x := &Index{path: c.Path, log: c.Logger, writing: make(chan struct{}, 1), wrote: make(chan struct{}, 1)}
+	x := &Index{path: c.Path, log: c.Logger, clock: c.Clock, writing: make(chan struct{}, 1), wrote: make(chan struct{}, 1),
+		keeper: keeper{limit: cmp.Or(c.VectorBytes, defaultVectorBytes), kept: map[shelf]*keptMatrix{}}}
 	if x.log == nil {
 		x.log = slog.New(slog.DiscardHandler)
+	}
+	if x.clock == nil {
+		x.clock = time.Now
 	}
 	if err := x.open(ctx); err != nil {
 		x.closeFiles()
 		return nil, fmt.Errorf("textindex: open %s: %w", c.Path, readable(err))
 	}
 	x.writing <- struct{}{}
-	background, stop := context.WithCancel(context.Background())
-	x.stop = stop
-	x.idle.Go(func() { x.checkpoints(background) })
+	x.background, x.stop = context.WithCancel(context.Background())
+	x.idle.Go(func() { x.checkpoints(x.background) })
+	x.idle.Go(func() { x.letGo(x.background, cmp.Or(c.VectorIdle, defaultVectorIdle)) })
 	return x, nil
 }
 
@@ -105,7 +126,10 @@ func (x *Index) Count(ctx context.Context, tenant string) (int, error) {
 // Close ends the index after the calls that are running. Later calls return
 // stores.ErrClosed.
 func (x *Index) Close() error {
-	if !x.closed.CompareAndSwap(false, true) {
+	x.gate.Lock()
+	first := x.closed.CompareAndSwap(false, true)
+	x.gate.Unlock()
+	if !first {
 		return nil
 	}
 	x.stop()
@@ -126,8 +150,10 @@ func (x *Index) closeFiles() {
 	for _, r := range x.all {
 		r.close()
 	}
-	if x.reads != nil {
-		x.reads.Close()
+	for _, db := range []*sql.DB{x.reads, x.vectors} {
+		if db != nil {
+			db.Close()
+		}
 	}
 	if x.db != nil {
 		x.db.Close()

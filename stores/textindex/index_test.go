@@ -30,7 +30,7 @@ func open(t testing.TB, path string) *textindex.Index {
 // TestContract gives each index of a test a folder.
 func TestContract(t *testing.T) {
 	dirs := map[string]string{}
-	storestest.RunIndex(t, func(t testing.TB, name string) storestest.Index {
+	open := func(t testing.TB, name string) *textindex.Index {
 		key := t.Name() + "/" + name
 		if dirs[key] == "" {
 			dirs[key] = t.TempDir()
@@ -40,7 +40,9 @@ func TestContract(t *testing.T) {
 			t.Fatal(err)
 		}
 		return x
-	})
+	}
+	storestest.RunIndex(t, func(t testing.TB, name string) storestest.Index { return open(t, name) })
+	storestest.RunVectorIndex(t, func(t testing.TB, name string) storestest.VectorIndex { return open(t, name) })
 }
 
 func inTemp(t testing.TB) *textindex.Index { return open(t, filepath.Join(t.TempDir(), "index.db")) }

@@ -38,14 +38,18 @@ func (x *Index) Put(ctx context.Context, tenant string, passages []stores.Passag
 				cut = append(cut, analyze(p))
 			}
 		}
-		err := x.change(ctx, tenant, true, func(c *change) error {
+		err := x.write(ctx, func(tx *sql.Tx) error {
+			c, err := newChange(ctx, tx, tenant, true)
+			if err != nil {
+				return err
+			}
 			for _, a := range cut {
 				if err := c.replace(a); err != nil {
 					return err
 				}
 			}
-			return nil
-		})
+			return c.save()
+		}, nil)
 		if err != nil {
 			return err
 		}
@@ -53,40 +57,35 @@ func (x *Index) Put(ctx context.Context, tenant string, passages []stores.Passag
 	return nil
 }
 
-// Remove makes passages unfindable. Ids that are not there are no error.
+// Remove makes passages unfindable, by their vectors too. Ids that are not
+// there are no error.
 func (x *Index) Remove(ctx context.Context, tenant string, ids []string) error {
 	if tenant == "" {
 		return stores.ErrScope
 	}
 	for part := range slices.Chunk(ids, batch) {
-		err := x.change(ctx, tenant, false, func(c *change) error {
-			for _, id := range part {
-				if err := c.remove(id); err != nil {
+		err := x.write(ctx, func(tx *sql.Tx) error {
+			c, err := newChange(ctx, tx, tenant, false)
+			if err != nil {
+				return err
+			}
+			if c != nil {
+				for _, id := range part {
+					if err := c.remove(id); err != nil {
+						return err
+					}
+				}
+				if err := c.save(); err != nil {
 					return err
 				}
 			}
-			return nil
-		})
+			return removeVectors(ctx, tx, tenant, part)
+		}, nil)
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// change runs edit and saves what it changed, in one transaction. A tenant
-// that is not there yet is made first, or left alone.
-func (x *Index) change(ctx context.Context, tenant string, create bool, edit func(*change) error) error {
-	return x.write(ctx, func(tx *sql.Tx) error {
-		c, err := newChange(ctx, tx, tenant, create)
-		if err != nil || c == nil {
-			return err
-		}
-		if err := edit(c); err != nil {
-			return err
-		}
-		return c.save()
-	}, nil)
 }
 
 // DropTenant removes all that is kept of a tenant.
@@ -95,6 +94,9 @@ func (x *Index) DropTenant(ctx context.Context, tenant string) error {
 		return stores.ErrScope
 	}
 	return x.write(ctx, func(tx *sql.Tx) error {
+		if err := dropVectors(ctx, tx, tenant); err != nil {
+			return err
+		}
 		t, err := findTenant(ctx, tx, tenant)
 		if err != nil || t.id == 0 {
 			return err

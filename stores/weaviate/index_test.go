@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"strata/internal/weaviateserver"
+	"strata/stores"
 	"strata/stores/storestest"
 	"strata/stores/weaviate"
 )
@@ -44,3 +45,13 @@ func TestContract(t *testing.T) {
 		return open(t, config(s, fmt.Sprint(t.Name(), "/", name)))
 	})
 }
+
+func TestVectorContract(t *testing.T) {
+	s := shared.For(t)
+	storestest.RunVectorIndex(t, func(t testing.TB, name string) storestest.VectorIndex {
+		return open(t, config(s, fmt.Sprint(t.Name(), "/", name)))
+	})
+}
+
+// plane is a space of two dimensions.
+var plane = stores.Space{ID: "plane", Model: "m", Dims: 2}

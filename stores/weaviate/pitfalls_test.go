@@ -16,6 +16,20 @@ import (
 	"strata/stores/weaviate"
 )
 
+// What goes wrong in silence with this server and its client, and where it is
+// held:
+//
+//	a query's error comes with status 200            TestServersWays/ErrorInAGoodAnswer
+//	a vector of a wrong size spoils a tenant         TestServersWays/FailedAndYetStored, TestVectorContract/Refused
+//	a batch that failed may be stored, in part       TestFailedObjectsInAGoodAnswer, TestServersWays/FailedAndYetStored
+//	one object without tenant fails its batch        TestServersWays/ObjectWithoutTenant, TestContract/ScopeAndIDs
+//	texts are quoted in Go's way, names not at all   TestContract/OddText, TestVectorCollection
+//	a filter without values                          TestServersWays/EmptyList
+//	tenants' names are short and of few characters   TestNames, TestContract/OddText, TestContract/ExactIDs
+//	a server that is not there is no error           TestNoServer
+//	errors are nested, and statuses lost             TestServersWays/StatusOfErrors, TestServersWays/EndOfContext, TestRefusedKey
+//	a vector of zeros is taken                       TestServersWays/ZeroVector, TestVectorContract/Refused
+
 // New does not wait for a server that is not there, and calls fail at once.
 func TestNoServer(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -118,46 +132,78 @@ func TestMoreThanTheServerTakesAtATime(t *testing.T) {
 	}
 }
 
-// A tenant that nobody uses leaves the server's memory and comes back with the
-// first read or write.
+// A tenant that nobody uses leaves the server's memory, its passages and its
+// vectors, and comes back with the first read, write or removal.
 func TestColdTenants(t *testing.T) {
 	c := config(shared.For(t), t.Name())
 	c.Idle = 300 * time.Millisecond
-	x := open(t, c)
-	put := func(id string) {
+	x, ctx := open(t, c), t.Context()
+	cold := func(x *weaviate.Index) {
 		t.Helper()
-		if err := x.Put(t.Context(), "T", []stores.Passage{{ID: id, Text: "word"}}); err != nil {
-			t.Fatal(err)
-		}
+		weaviate.Until(t, "all is cold", func() bool { texts, vectors := weaviate.Hot(t, x, "T"); return !texts && !vectors })
 	}
-	put("p")
-	for range 2 {
-		waitFor(t, "it is cold", func() bool { return !weaviate.Hot(t, x, "T") })
+	timed := func(what string, do func() error) {
+		t.Helper()
 		began := time.Now()
-		if hits, err := x.Search(t.Context(), "T", "word", 5); err != nil || len(hits) == 0 {
-			t.Errorf("of a cold tenant: %v, %v", hits, err)
+		if err := do(); err != nil {
+			t.Errorf("%s of a cold tenant: %v", what, err)
 		}
-		t.Logf("first read of a cold tenant: %v", time.Since(began).Round(time.Millisecond))
-		waitFor(t, "it is cold again", func() bool { return !weaviate.Hot(t, x, "T") })
-		put("q")
+		t.Logf("%s of a cold tenant: %v", what, time.Since(began).Round(time.Millisecond))
 	}
-	if n, err := x.Count(t.Context(), "T"); err != nil || n != 2 {
-		t.Errorf("%d passages, %v", n, err)
+	put := func(id string) error {
+		return errors.Join(x.Put(ctx, "T", []stores.Passage{{ID: id, Text: "word"}}),
+			x.PutVectors(ctx, "T", plane, []stores.Vector{{Passage: id, Values: []float32{1, 0}}}))
 	}
-	// One that was left in memory by an earlier run goes too.
-	put("p")
-	if err := x.Close(); err != nil {
+	found := func(want int) error {
+		texts, err := x.Search(ctx, "T", "word", 5)
+		near, err2 := x.Nearest(ctx, "T", plane.ID, []float32{1, 0}, 5)
+		if len(texts) != want || len(near) != want {
+			err = errors.Join(err, fmt.Errorf("%d by text and %d by vector, want %d", len(texts), len(near), want))
+		}
+		return errors.Join(err, err2)
+	}
+	for _, step := range []struct {
+		what string
+		do   func() error
+	}{
+		{"first write", func() error { return put("p") }},
+		{"read", func() error { return found(1) }},
+		{"write", func() error { return put("q") }},
+		{"read", func() error { return found(2) }},
+		{"removal", func() error { return x.Remove(ctx, "T", []string{"q"}) }},
+		{"count", func() error { _, err := x.Count(ctx, "T"); return errors.Join(err, found(1)) }},
+	} {
+		timed(step.what, step.do)
+		cold(x)
+	}
+	// What was left in memory by an earlier run goes too.
+	if err := errors.Join(put("p"), x.Close()); err != nil {
 		t.Fatal(err)
 	}
-	y := open(t, c)
-	waitFor(t, "the next run has cooled it", func() bool { return !weaviate.Hot(t, y, "T") })
+	cold(open(t, c))
 }
 
-func waitFor(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited until %s", what)
+// Of many tenants in use those leave the server's memory that were not used for
+// longest, and lose nothing.
+func TestTooManyTenants(t *testing.T) {
+	c := config(shared.For(t), t.Name())
+	c.Hot = 2
+	x := open(t, c)
+	for range 2 {
+		for i := range 5 {
+			tenant := fmt.Sprint("T", i)
+			if err := x.Put(t.Context(), tenant, []stores.Passage{{ID: "p", Text: "word"}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		weaviate.Until(t, "two are left", func() bool { return weaviate.HotTenants(t, x) <= 2 })
+		if hot, _ := weaviate.Hot(t, x, "T0"); hot {
+			t.Error("the one that was not used for longest stays")
+		}
+		for i := range 5 {
+			if hits, err := x.Search(t.Context(), fmt.Sprint("T", i), "word", 5); err != nil || len(hits) != 1 {
+				t.Errorf("T%d: %v, %v", i, hits, err)
+			}
 		}
 	}
 }

@@ -3,7 +3,8 @@ package weaviate
 import (
 	"context"
 	"errors"
-	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -15,14 +16,52 @@ import (
 	"strata/stores"
 )
 
-// Hot tells whether a tenant is in the server's memory.
-func Hot(t *testing.T, x *Index, tenant string) bool {
+// Hot tells whether a tenant's passages are in the server's memory, or its
+// vectors in any space.
+func Hot(t *testing.T, x *Index, tenant string) (texts, vectors bool) {
 	t.Helper()
-	names, err := x.server.hotTenants(t.Context(), x.prefix)
+	for at := range hotPlaces(t, x) {
+		if at.tenant == x.tenant(tenant) {
+			texts, vectors = texts || at.collection == collection, vectors || at.collection != collection
+		}
+	}
+	return texts, vectors
+}
+
+// HotTenants is how many tenants of this ledger are in the server's memory.
+func HotTenants(t *testing.T, x *Index) (n int) {
+	t.Helper()
+	for range hotPlaces(t, x) {
+		n++
+	}
+	return n
+}
+
+func hotPlaces(t *testing.T, x *Index) iter.Seq[place] {
+	t.Helper()
+	return func(yield func(place) bool) {
+		for _, c := range append(x.spaces.names(), collection) {
+			all, err := x.server.tenants(t.Context(), c, x.prefix)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, tenant := range all {
+				if isHot(tenant) && !yield(place{c, tenant.Name}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Collections are the names of those on the server that are this package's.
+func Collections(t *testing.T, x *Index) []string {
+	t.Helper()
+	forms, err := x.server.forms(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.Contains(names, x.tenant(tenant))
+	return slices.Sorted(maps.Keys(forms))
 }
 
 // What follows holds the server's ways that the code is built around; each
@@ -36,7 +75,7 @@ func TestServersWays(t *testing.T) {
 	defer x.Close()
 	for name, test := range map[string]func(*testing.T, *Index){
 		"ErrorInAGoodAnswer": wayErrorInAGoodAnswer, "StatusOfErrors": wayStatusOfErrors, "EndOfContext": wayEndOfContext,
-		"ObjectWithoutTenant": wayObjectWithoutTenant, "FailedAndYetStored": wayFailedAndYetStored, "NoVectors": wayNoVectors,
+		"ObjectWithoutTenant": wayObjectWithoutTenant, "FailedAndYetStored": wayFailedAndYetStored, "ZeroVector": wayZeroVector, "NoVectors": wayNoVectors,
 		"MadeTwice": wayMadeTwice, "NoTenant": wayNoTenant, "EmptyList": wayEmptyList,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, x) })
@@ -62,7 +101,7 @@ func wayStatusOfErrors(t *testing.T, x *Index) {
 	}
 	refused := newServer("http", x.host, "wrong")
 	defer refused.close()
-	if _, err := refused.hasCollection(t.Context()); !errors.Is(err, ErrRefused) {
+	if _, err := refused.hasCollection(t.Context(), collection); !errors.Is(err, ErrRefused) {
 		t.Errorf("a refused key: %v; it must not count as a missing collection", err)
 	}
 	if err := refused.query(t.Context(), `{Get{X{y}}}`, nil); !errors.Is(err, ErrRefused) {
@@ -82,58 +121,81 @@ func wayEndOfContext(t *testing.T, x *Index) {
 
 // One object without a tenant fails the whole batch.
 func wayObjectWithoutTenant(t *testing.T, x *Index) {
-	name := x.tenant("without")
-	err := x.putObjects(t.Context(), name, []*models.Object{object(name, stores.Passage{ID: "a", Text: "word"}), object("", stores.Passage{ID: "b", Text: "word"})})
+	at := place{collection, x.tenant("without")}
+	err := x.putObjects(t.Context(), at, []*models.Object{object(at, stores.Passage{ID: "a", Text: "word"}), object(place{collection: collection}, stores.Passage{ID: "b", Text: "word"})})
 	if !answered(err) {
 		t.Errorf("%v", err)
 	}
 }
 
-// An object that the server calls failed may be stored all the same: it is an
-// error of Put, and what is put or removed afterwards holds.
+// A vector of another size than the first one's fails within a good answer, is
+// stored or not as the server likes, and would fix the size where it came first:
+// sizes are checked before, and part of the collection's name.
 func wayFailedAndYetStored(t *testing.T, x *Index) {
-	const class = "Vectors"
-	err := x.server.schema.ClassCreator().WithClass(&models.Class{Class: class, Vectorizer: "none"}).Do(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := place{lay(t, x, stores.Space{ID: "sizes", Dims: 3}), x.tenant("sizes")}
 	put := func(id string, dims int) error {
-		return x.putObjects(t.Context(), "", []*models.Object{{Class: class, ID: objectID(id), Vector: make([]float32, dims)}})
+		values := make([]float32, dims)
+		values[0] = 1
+		return x.putObjects(t.Context(), at, []*models.Object{vectorObject(at, stores.Vector{Passage: id, Values: values})})
 	}
 	if err := put("three", 3); err != nil {
 		t.Fatal(err)
 	}
-	// The first vector fixes the size for ever, which is why vectors will have
-	// a collection of their own for each embedder.
-	err = put("four", 4)
-	if !answered(err) || !strings.Contains(err.Error(), "1 of 1") {
+	err := put("four", 4)
+	if !answered(err) || !strings.Contains(err.Error(), `1 of 1 passages failed: "four": `) {
 		t.Errorf("an object that failed within a good answer: %v", err)
 	}
-	if there, err := x.server.has(t.Context(), fmt.Sprintf("/objects/%s/%s", class, objectID("four"))); err != nil || !there {
-		t.Logf("what failed was not stored: %v, %v", there, err)
+	if err := x.PutVectors(t.Context(), "sizes", stores.Space{ID: "sizes", Dims: 4}, []stores.Vector{{Passage: "four", Values: []float32{1, 0, 0, 0}}}); err == nil {
+		t.Error("a space takes vectors of two sizes")
+	}
+	// What is put and removed afterwards holds.
+	if err := errors.Join(put("three", 3), x.Remove(t.Context(), "sizes", []string{"four"})); err != nil {
+		t.Error(err)
+	}
+	if hits, err := x.Nearest(t.Context(), "sizes", "sizes", []float32{1, 0, 0}, 5); err != nil || len(hits) != 1 || hits[0].ID != "three" {
+		t.Errorf("%v, %v", hits, err)
+	}
+}
+
+func lay(t *testing.T, x *Index, space stores.Space) (name string) {
+	t.Helper()
+	name, err := vectorCollection(space.ID, space.Dims)
+	if err = errors.Join(err, x.lay(t.Context(), space)); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// The server takes a vector of zeros, which is near to nothing: it is refused
+// here.
+func wayZeroVector(t *testing.T, x *Index) {
+	at := place{lay(t, x, stores.Space{ID: "zero", Dims: 3}), x.tenant("zero")}
+	zero := stores.Vector{Passage: "zero", Values: make([]float32, 3)}
+	if err := x.putObjects(t.Context(), at, []*models.Object{vectorObject(at, zero)}); err != nil {
+		t.Errorf("the server refuses it itself: %v", err)
+	}
+	if err := x.PutVectors(t.Context(), "zero", stores.Space{ID: "zero", Dims: 3}, []stores.Vector{zero}); err == nil {
+		t.Error("a vector of zeros is put")
 	}
 }
 
 // Passages go in without vectors, so none is there to be of a wrong size.
 func wayNoVectors(t *testing.T, x *Index) {
-	name := x.tenant("vectors")
-	if o := object(name, stores.Passage{ID: "p", Text: "word"}); o.Vector != nil || len(o.Vectors) > 0 {
+	if o := object(place{collection, x.tenant("vectors")}, stores.Passage{ID: "p", Text: "word"}); o.Vector != nil || len(o.Vectors) > 0 {
 		t.Error("a passage has a vector")
 	}
-	class, err := x.server.schema.ClassGetter().WithClassName(collection).Do(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if class.Vectorizer != "none" || class.MultiTenancyConfig == nil || !class.MultiTenancyConfig.Enabled {
-		t.Errorf("the collection is %+v", class)
+	f, err := x.server.form(t.Context(), collection)
+	if err != nil || f.fits(passages()) != nil {
+		t.Errorf("the collection is %+v, %v", f, err)
 	}
 }
 
 // Several processes may make the collection and a tenant at once.
 func wayMadeTwice(t *testing.T, x *Index) {
 	for range 2 {
-		if err := errors.Join(x.server.createCollection(t.Context()), x.server.createTenant(t.Context(), x.tenant("twice"), true)); err != nil {
-			t.Error(err)
+		f, err := x.server.createCollection(t.Context(), passages())
+		if err = errors.Join(err, x.server.createTenant(t.Context(), place{collection, x.tenant("twice")})); err != nil || f == nil {
+			t.Error(f, err)
 		}
 	}
 }

@@ -46,21 +46,30 @@ func (x *Index) Search(ctx context.Context, tenant, query string, limit int) ([]
 	if q == nil || limit <= 0 {
 		return nil, nil
 	}
-	outer := ctx
-	ctx, done, err := x.begin(ctx, searchLimit)
+	return x.guarded(ctx, &x.byText, place{collection, x.tenant(tenant)}, func(ctx context.Context, at place) ([]stores.Hit, error) {
+		return x.search(ctx, at.tenant, q, min(limit, maxHits))
+	})
+}
+
+// guarded runs a search in a tenant, unless the last ones have failed. In a
+// tenant that is not there nothing is found.
+func (x *Index) guarded(outer context.Context, b *breaker, at place, search func(context.Context, place) ([]stores.Hit, error)) ([]stores.Hit, error) {
+	ctx, done, err := x.begin(outer, searchLimit)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	if !x.breaker.allow() {
+	if !b.allow() {
 		return nil, fmt.Errorf("%w: the last searches have failed", ErrUnavailable)
 	}
-	name, begun := x.tenant(tenant), x.clock()
-	hits, err := x.search(ctx, name, q, min(limit, maxHits))
-	if err != nil && x.missing(ctx, name, err) {
+	begun := x.clock()
+	x.use(at)
+	hits, err := search(ctx, at)
+	if err != nil && x.missing(ctx, at, err) {
 		hits, err = nil, nil
+		x.tenants.drop(at)
 	}
-	x.breaker.note(err, x.clock().Sub(begun))
+	b.note(err, x.clock().Sub(begun))
 	switch {
 	case err == nil:
 		return hits, nil
@@ -78,7 +87,6 @@ type candidate struct {
 }
 
 func (x *Index) search(ctx context.Context, tenant string, q *lexical.Question, limit int) ([]stores.Hit, error) {
-	x.tenants.touch(tenant, x.clock())
 	known := x.rarity.peek(tenant)
 	type counted struct {
 		s   *sample
@@ -142,8 +150,9 @@ type found struct {
 	Passage    string `json:"passage"`
 	Sketch     string `json:"sketch"`
 	Additional struct {
-		ID    string `json:"id"`
-		Score string `json:"score"` // a number
+		ID       string   `json:"id"`
+		Score    string   `json:"score"`    // a number, of a search by text
+		Distance *float64 `json:"distance"` // 0-2, of one by vector
 	} `json:"_additional"`
 }
 
@@ -194,10 +203,10 @@ func (x *Index) Count(ctx context.Context, tenant string) (int, error) {
 		return 0, err
 	}
 	defer done()
-	name := x.tenant(tenant)
-	x.tenants.touch(name, x.clock())
-	n, err := x.count(ctx, name)
-	if err != nil && x.missing(ctx, name, err) {
+	at := place{collection, x.tenant(tenant)}
+	x.use(at)
+	n, err := x.count(ctx, at.tenant)
+	if err != nil && x.missing(ctx, at, err) {
 		return 0, nil
 	}
 	if err != nil {

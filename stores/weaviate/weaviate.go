@@ -1,14 +1,16 @@
-// Package weaviate is the full-text index of knowledge passages on a Weaviate
-// server. It decides how a passage is kept and ranked there, when a tenant goes
-// cold, and what happens while the server cannot be reached; it answers with
-// ids and scores. It knows no version, group or date: who may read a passage
-// and whether it is in force is the ledger's to say.
+// Package weaviate is the index of knowledge passages on a Weaviate server, by
+// their texts and by their vectors. It decides how a passage is kept and ranked
+// there, when a tenant goes cold, and what happens while the server cannot be
+// reached; it answers with ids and scores. It knows no version, group or date:
+// who may read a passage and whether it is in force is the ledger's to say. Nor
+// does it know who makes vectors.
 //
 // All passages are in one collection, each tenant in a Weaviate tenant of its
 // own, so nothing that another tenant writes can appear in an answer or move a
 // rank. What is compared are the terms of package lexical, made here and kept
 // as words between spaces: the server's own ways of cutting text find next to
-// nothing in Chinese.
+// nothing in Chinese. The vectors of each space are in a collection of their
+// own, with tenants in the same way.
 package weaviate
 
 import (
@@ -47,8 +49,15 @@ type Config struct {
 	// ones on the same server. It is never sent as it is.
 	Namespace []byte
 	// Idle is how long a tenant that nobody reads or writes stays in the
-	// server's memory. 0 = 30 min, below 0 = for ever.
+	// server's memory. 0 = 30 min.
 	Idle time.Duration
+	// Hot is how many tenants stay there, each collection's counted by itself;
+	// those beyond go that were not used for longest. The server keeps files of
+	// each open, and takes nothing any more when it may open no further ones.
+	// 0 = 1,000, below 0 = any number.
+	Hot int
+	// Temporary has Close remove all that this ledger has on the server.
+	Temporary bool
 	// Logger gets what happens out of sight; nil drops it.
 	Logger *slog.Logger
 	// Clock is time.Now where it is nil.
@@ -57,6 +66,7 @@ type Config struct {
 
 const (
 	defaultIdle = 30 * time.Minute
+	defaultHot  = 1000
 	// firstLook is how long New waits for the server.
 	firstLook = 3 * time.Second
 	// Pauses between two tries to reach it.
@@ -68,22 +78,28 @@ const (
 // searches and writes return ErrUnavailable at once. Its methods may be called
 // from many goroutines.
 type Index struct {
-	server *server
-	host   string
-	log    *slog.Logger
-	clock  func() time.Time
-	space  []byte
-	prefix string // of this ledger's tenants
-	idle   time.Duration
+	server    *server
+	host      string
+	log       *slog.Logger
+	clock     func() time.Time
+	space     []byte
+	prefix    string // of this ledger's tenants
+	idle      time.Duration
+	hot       int
+	temporary bool // all goes with Close
 
-	open    atomic.Bool   // the collection is there
+	open    atomic.Bool   // the passages' collection is there
 	rebuild atomic.Bool   // passages may be missing
 	made    atomic.Int64  // how often a collection was found empty of this ledger's passages
 	asked   atomic.Int64  // made when NeedsRebuild was called last
 	doubt   chan struct{} // wakes watch: the collection may be gone
-	breaker breaker
+	crowded chan struct{} // wakes cool: too many tenants are in memory
 	rarity  rarity
 	tenants tenants
+	spaces  spaces
+	// One for each way to search, so that one that is broken costs the other
+	// nothing.
+	byText, byVector breaker
 
 	closed     atomic.Bool
 	background context.Context // ends with stop
@@ -104,8 +120,8 @@ func New(ctx context.Context, c Config) (*Index, error) {
 	if len(c.Namespace) == 0 {
 		return nil, errors.New("weaviate: no namespace")
 	}
-	x := &Index{server: newServer(u.Scheme, u.Host, c.APIKey), host: u.Host, log: c.Logger, clock: c.Clock, idle: cmp.Or(c.Idle, defaultIdle),
-		space: slices.Clone(c.Namespace), doubt: make(chan struct{}, 1)}
+	x := &Index{server: newServer(u.Scheme, u.Host, c.APIKey), host: u.Host, log: c.Logger, clock: c.Clock, idle: cmp.Or(c.Idle, defaultIdle), hot: cmp.Or(c.Hot, defaultHot), temporary: c.Temporary,
+		space: slices.Clone(c.Namespace), doubt: make(chan struct{}, 1), crowded: make(chan struct{}, 1)}
 	x.prefix = x.digest("namespace")[:12]
 	if x.log == nil {
 		x.log = slog.New(slog.DiscardHandler)
@@ -113,13 +129,13 @@ func New(ctx context.Context, c Config) (*Index, error) {
 	if x.clock == nil {
 		x.clock = time.Now
 	}
-	x.breaker.clock, x.rarity.clock = x.clock, x.clock
-	x.tenants.used = map[string]time.Time{}
+	x.byText.clock, x.byVector.clock, x.rarity.clock = x.clock, x.clock, x.clock
+	x.tenants.used = map[place]time.Time{}
 	x.background, x.stop = context.WithCancel(context.Background())
 	look, cancel := context.WithTimeout(ctx, firstLook)
 	err = x.setUp(look)
 	cancel()
-	if errors.Is(err, ErrRefused) || errors.Is(err, errOld) {
+	if errors.Is(err, ErrRefused) || errors.Is(err, errOld) || errors.Is(err, errForm) {
 		x.stop()
 		x.server.close()
 		return nil, err
@@ -142,18 +158,35 @@ func (x *Index) NeedsRebuild() bool {
 }
 
 // Rebuilt notes that all passages have been put since NeedsRebuild was called.
-// Where the server has lost them again meanwhile it is an error.
+// Where the server has lost them again meanwhile it is an error. Passages that
+// were cut in another way than now, by an earlier program, are removed.
 func (x *Index) Rebuilt(ctx context.Context) error {
+	if err := x.noteRebuilt(ctx); err != nil {
+		return err
+	}
+	err := x.clear(ctx, func(name string) bool { return strings.HasPrefix(name, passagesPrefix) && name != collection })
+	if err != nil {
+		x.log.Warn("passages of an earlier version stay on the index's server", "error", err)
+	}
+	return nil
+}
+
+func (x *Index) noteRebuilt(ctx context.Context) error {
 	ctx, done, err := x.begin(ctx, writeLimit)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := x.server.createTenant(ctx, x.filledMark(), false); err != nil {
+	errLost := errors.New("weaviate: the server has lost its passages while they were put")
+	if x.asked.Load() != x.made.Load() {
+		return errLost
+	}
+	filled := place{collection, x.mark()}
+	if err := x.server.createTenant(ctx, filled); err != nil {
 		return x.failed("note the rebuild", err)
 	}
 	if x.asked.Load() != x.made.Load() {
-		return errors.New("weaviate: the server has lost its passages while they were put")
+		return errors.Join(errLost, x.server.dropTenants(ctx, collection, filled.tenant))
 	}
 	x.rebuild.Store(false)
 	return nil
@@ -162,6 +195,10 @@ func (x *Index) Rebuilt(ctx context.Context) error {
 // Close ends the index after the calls that are running. Later calls return
 // stores.ErrClosed.
 func (x *Index) Close() error {
+	var err error
+	if x.temporary && !x.closed.Load() {
+		err = x.erase()
+	}
 	x.gate.Lock()
 	first := x.closed.CompareAndSwap(false, true)
 	x.gate.Unlock()
@@ -172,7 +209,7 @@ func (x *Index) Close() error {
 	x.works.Wait()
 	x.calls.Wait()
 	x.server.close()
-	return nil
+	return err
 }
 
 // begin bounds a call and refuses it while the server is away.
@@ -196,12 +233,17 @@ func (x *Index) begin(ctx context.Context, limit time.Duration) (_ context.Conte
 // the collection is gone, so that is looked at.
 func (x *Index) failed(doing string, err error) error {
 	if answered(err) {
-		select {
-		case x.doubt <- struct{}{}:
-		default:
-		}
+		x.suspect()
 	}
 	return fmt.Errorf("weaviate: %s: %w", doing, err)
+}
+
+// suspect has watch look whether the server has lost something.
+func (x *Index) suspect() {
+	select {
+	case x.doubt <- struct{}{}:
+	default:
+	}
 }
 
 // watch sets up the collection as soon as the server can be reached, and again
@@ -238,55 +280,29 @@ func (x *Index) watch(ctx context.Context) {
 	}
 }
 
-// setUp makes the collection where it is missing and finds out whether this
-// ledger's passages are all in it.
-func (x *Index) setUp(ctx context.Context) error {
-	if err := x.server.check(ctx); err != nil {
-		return err
-	}
-	there, err := x.server.hasCollection(ctx)
-	if err != nil {
-		return err
-	}
-	filled := false
-	if !there {
-		x.open.Store(false)
-		err = x.server.createCollection(ctx)
-	} else {
-		filled, err = x.server.hasTenant(ctx, x.filledMark())
-	}
-	if err != nil {
-		return err
-	}
-	if !x.open.Load() {
-		if lossy, err := x.server.losesPassages(ctx); err != nil {
-			return err
-		} else if lossy {
-			x.log.Error("the search index misses passages that it holds: its server ranks by BlockMax WAND, which Weaviate 1.35 does wrongly. "+
-				"Set USE_INVERTED_SEARCHABLE=false on the server and delete the collection; it is filled again", "collection", collection)
-		}
-	}
-	if !filled && (!there || !x.open.Load()) {
-		x.rarity.forget()
-		x.made.Add(1)
-	}
-	x.rebuild.Store(!filled)
-	if !x.open.Load() {
-		if err := x.adopt(ctx); err != nil {
-			return err
-		}
-	}
-	x.open.Store(true)
-	return nil
-}
-
 // tenant is the name of a tenant on the server. Names there are short and of
 // few characters, and a tenant's own may be an address.
 func (x *Index) tenant(tenant string) string { return x.prefix + "-" + x.digest("tenant", tenant) }
 
-// filledMark is the name of a tenant that holds nothing and says that all of
-// this ledger's passages were put.
-func (x *Index) filledMark() string { return x.prefix + "-filled" }
+// mark is the name of a tenant that holds nothing. In the passages' collection
+// it says that nothing of this ledger's is missing which nobody waits to put; in
+// one of vectors, that there are some.
+func (x *Index) mark() string { return x.prefix + "-filled" }
+
+// vectorsNote is the name of a tenant of the passages' collection that holds
+// nothing and says that this ledger has vectors in another one.
+func (x *Index) vectorsNote(collection string) string {
+	return x.prefix + "-v-" + strings.TrimPrefix(collection, vectorsPrefix)
+}
+
+// readNote is the collection that such a tenant is a note of.
+func (x *Index) readNote(tenant string) (collection string, ok bool) {
+	rest, ok := strings.CutPrefix(tenant, x.prefix+"-v-")
+	if ok {
+		_, _, ok = spaceOf(vectorsPrefix + rest)
+	}
+	return vectorsPrefix + rest, ok
+}
 
 // digest is keyed, so that nobody who can read the server can try out names.
 func (x *Index) digest(parts ...string) string {

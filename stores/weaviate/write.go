@@ -34,40 +34,46 @@ func (x *Index) Put(ctx context.Context, tenant string, passages []stores.Passag
 	if tenant == "" {
 		return stores.ErrScope
 	}
-	last := make(map[string]int, len(passages))
-	for i, p := range passages {
-		if p.ID == "" {
-			return errors.New("weaviate: a passage without id")
-		}
-		last[p.ID] = i
-	}
-	name := x.tenant(tenant)
-	objects := make([]*models.Object, 0, putBatch)
-	flush := func() error {
-		err := x.putObjects(ctx, name, objects)
-		objects = objects[:0]
+	passages, err := distinct(passages, func(p stores.Passage) string { return p.ID })
+	if err != nil {
 		return err
 	}
-	for i, p := range passages {
-		if last[p.ID] != i {
-			continue
+	at := place{collection, x.tenant(tenant)}
+	for part := range slices.Chunk(passages, putBatch) {
+		objects := make([]*models.Object, len(part))
+		for i, p := range part {
+			objects[i] = object(at, p)
 		}
-		objects = append(objects, object(name, p))
-		if len(objects) == putBatch {
-			if err := flush(); err != nil {
-				return err
-			}
+		err := x.putObjects(ctx, at, objects)
+		x.rarity.wrote(at.tenant, len(part)) // some of it, where it failed
+		if err != nil {
+			return err
 		}
 	}
-	if len(objects) == 0 {
-		return nil
+	return nil
+}
+
+// distinct are those of all whose id comes no more after them.
+func distinct[T any](all []T, id func(T) string) ([]T, error) {
+	last := make(map[string]int, len(all))
+	for i, one := range all {
+		if id(one) == "" {
+			return nil, errors.New("weaviate: a passage without id")
+		}
+		last[id(one)] = i
 	}
-	return flush()
+	out := make([]T, 0, len(last))
+	for i, one := range all {
+		if last[id(one)] == i {
+			out = append(out, one)
+		}
+	}
+	return out, nil
 }
 
 // object is a passage as the server keeps it. Title and heading are searched
 // along with the text.
-func object(tenant string, p stores.Passage) *models.Object {
+func object(at place, p stores.Passage) *models.Object {
 	all := lexical.Cut(nil, p.Text)
 	all = lexical.Cut(all, p.Title)
 	all = lexical.Cut(all, p.Heading)
@@ -79,7 +85,7 @@ func object(tenant string, p stores.Passage) *models.Object {
 		words.WriteString(t.Token())
 	}
 	return &models.Object{
-		Class: collection, Tenant: tenant, ID: objectID(p.ID),
+		Class: at.collection, Tenant: at.tenant, ID: objectID(p.ID),
 		Properties: map[string]any{propPassage: p.ID, propWords: words.String(), propSketch: newSketch(all)},
 	}
 }
@@ -94,14 +100,13 @@ func objectID(passage string) strfmt.UUID {
 }
 
 // putObjects puts one batch. A good answer may hold errors of single objects.
-func (x *Index) putObjects(ctx context.Context, tenant string, objects []*models.Object) error {
+func (x *Index) putObjects(ctx context.Context, at place, objects []*models.Object) error {
 	ctx, done, err := x.begin(ctx, writeLimit)
 	if err != nil {
 		return err
 	}
 	defer done()
-	defer x.rarity.wrote(tenant, len(objects))
-	x.tenants.touch(tenant, x.clock())
+	x.use(at)
 	got, err := x.server.batch.ObjectsBatcher().WithObjects(objects...).Do(ctx)
 	if err != nil {
 		return x.failed("put", told(err))
@@ -109,54 +114,85 @@ func (x *Index) putObjects(ctx context.Context, tenant string, objects []*models
 	if len(got) != len(objects) {
 		return fmt.Errorf("weaviate: put: the server answers for %d of %d passages", len(got), len(objects))
 	}
-	bad, first := 0, ""
-	for _, o := range got {
-		if o.Result == nil || o.Result.Errors == nil && (o.Result.Status == nil || *o.Result.Status == models.ObjectsGetResponseAO2ResultStatusSUCCESS) {
-			continue
-		}
-		if bad++; bad == 1 && o.Result.Errors != nil {
-			first = messages(o.Result.Errors)
-		}
-	}
-	if bad > 0 {
-		return x.failed("put", &answer{says: fmt.Sprintf("%d of %d passages failed, the first: %s", bad, len(objects), shorten(first))})
+	if err := failures(objects, got); err != nil {
+		return x.failed("put", err)
 	}
 	return nil
 }
 
-// Remove makes passages unfindable. Ids that are not there are no error.
+// maxNamed is how many passages of a batch that failed are named.
+const maxNamed = 5
+
+// failures says which objects of a batch failed and why, nil where none did.
+func failures(objects []*models.Object, got []models.ObjectsGetResponse) error {
+	var said []string
+	bad := 0
+	for i, o := range got {
+		if o.Result == nil || o.Result.Errors == nil && (o.Result.Status == nil || *o.Result.Status == models.ObjectsGetResponseAO2ResultStatusSUCCESS) {
+			continue
+		}
+		if bad++; bad > maxNamed {
+			continue
+		}
+		at := slices.IndexFunc(objects, func(sent *models.Object) bool { return sent.ID == o.ID })
+		if at < 0 {
+			at = i
+		}
+		why := "it does not say why"
+		if o.Result.Errors != nil {
+			why = shorten(messages(o.Result.Errors))
+		}
+		said = append(said, fmt.Sprintf("%q: %s", passageOf(objects[at]), why))
+	}
+	if bad == 0 {
+		return nil
+	}
+	return &answer{says: fmt.Sprintf("%d of %d passages failed: %s", bad, len(objects), strings.Join(said, "; "))}
+}
+
+// passageOf is the id of the passage that an object is of.
+func passageOf(o *models.Object) string {
+	properties, _ := o.Properties.(map[string]any)
+	id, _ := properties[propPassage].(string)
+	return id
+}
+
+// Remove makes passages unfindable, by their texts and by their vectors in all
+// spaces. Ids that are not there are no error.
 func (x *Index) Remove(ctx context.Context, tenant string, ids []string) error {
 	if tenant == "" {
 		return stores.ErrScope
 	}
 	name := x.tenant(tenant)
 	for part := range slices.Chunk(ids, removeBatch) {
-		if err := x.removeObjects(ctx, name, part); err != nil {
-			return err
+		for _, c := range append(x.spaces.names(), collection) {
+			if err := x.removeObjects(ctx, place{c, name}, part); err != nil {
+				return err
+			}
 		}
+		x.rarity.wrote(name, len(part))
 	}
 	return nil
 }
 
 // removeObjects removes one batch. The server takes so many at a time, so it is
 // asked until none is left.
-func (x *Index) removeObjects(ctx context.Context, tenant string, ids []string) error {
+func (x *Index) removeObjects(ctx context.Context, at place, ids []string) error {
 	ctx, done, err := x.begin(ctx, writeLimit)
 	if err != nil {
 		return err
 	}
 	defer done()
-	defer x.rarity.wrote(tenant, len(ids))
-	x.tenants.touch(tenant, x.clock())
+	x.use(at)
 	objects := make([]string, len(ids))
 	for i, id := range ids {
 		objects[i] = string(objectID(id))
 	}
 	these := filters.Where().WithPath([]string{"id"}).WithOperator(filters.ContainsAny).WithValueText(objects...)
 	for {
-		r, err := x.server.batch.ObjectsBatchDeleter().WithClassName(collection).WithTenant(tenant).WithWhere(these).WithOutput("minimal").Do(ctx)
+		r, err := x.server.batch.ObjectsBatchDeleter().WithClassName(at.collection).WithTenant(at.tenant).WithWhere(these).WithOutput("minimal").Do(ctx)
 		switch {
-		case err != nil && x.missing(ctx, tenant, told(err)):
+		case err != nil && x.missing(ctx, at, told(err)):
 			return nil
 		case err != nil:
 			return x.failed("remove", told(err))
@@ -171,17 +207,21 @@ func (x *Index) removeObjects(ctx context.Context, tenant string, ids []string) 
 }
 
 // missing tells whether the server answered with an error because it has no
-// such tenant: nothing was ever put there.
-func (x *Index) missing(ctx context.Context, tenant string, err error) bool {
+// such tenant: nothing was ever put there. Where the whole collection is gone
+// something is wrong, and is looked at; of vectors there are none then.
+func (x *Index) missing(ctx context.Context, at place, err error) bool {
 	if !answered(err) {
 		return false
 	}
-	there, err := x.server.hasTenant(ctx, tenant)
+	there, err := x.server.hasTenant(ctx, at)
 	if err != nil || there {
 		return false
 	}
-	there, err = x.server.hasCollection(ctx)
-	return err == nil && there
+	there, err = x.server.hasCollection(ctx, at.collection)
+	if err == nil && !there {
+		x.suspect()
+	}
+	return err == nil && (there || at.collection != collection)
 }
 
 // DropTenant removes all that is kept of a tenant.
@@ -196,9 +236,12 @@ func (x *Index) DropTenant(ctx context.Context, tenant string) error {
 	defer done()
 	name := x.tenant(tenant)
 	defer x.rarity.forgetTenant(name)
-	if err := x.server.dropTenant(ctx, name); err != nil {
-		return x.failed("drop a tenant", err)
+	for _, c := range append(x.spaces.names(), collection) {
+		at := place{c, name}
+		if err := x.server.dropTenants(ctx, c, name); err != nil && !x.missing(ctx, at, err) {
+			return x.failed("drop a tenant", err)
+		}
+		x.tenants.drop(at)
 	}
-	x.tenants.drop(name)
 	return nil
 }

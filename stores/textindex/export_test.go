@@ -1,0 +1,13 @@
+package textindex
+
+// VectorsInMemory is how many bytes vectors take.
+func (x *Index) VectorsInMemory() (bytes int64) {
+	x.keeper.mu.Lock()
+	defer x.keeper.mu.Unlock()
+	for _, k := range x.keeper.kept {
+		if k.m != nil {
+			bytes += k.m.bytes()
+		}
+	}
+	return bytes
+}
