@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -22,7 +23,7 @@ import (
 
 func (p *program) evalRetrievalCommand() *cobra.Command {
 	var asJSON bool
-	var server string
+	var onServer bool
 	cmd := &cobra.Command{
 		Use: "retrieval DIR", Short: "Measure how well passages are found",
 		Long: `Take a corpus into a store of its own, which is removed afterwards, ask every
@@ -31,21 +32,21 @@ where there is one heading), queries.jsonl (_id, text) and qrels.jsonl
 (query_id, doc_id, score), one JSON object a line. Recall is the share of a
 question's relevant passages in the first 5 or 10, hit whether one is among
 them, and block_tokens what a request with the question would be given, on
-average. Questions without a relevant passage do not count. With --index the
-passages are searched on a Weaviate server (key: index.api_key), which loses
-them again, and nothing else, at the end.`,
+average. Questions without a relevant passage do not count. They are
+searched in a file, or with --on-server on the Weaviate server of index.url, which
+keeps nothing of them.`,
 		Example: `  strata eval retrieval sets/handbook
-  strata eval retrieval sets/handbook --index http://127.0.0.1:8080
+  STRATA_INDEX_URL=http://127.0.0.1:8080 strata eval retrieval sets/handbook --on-server
   strata eval retrieval sets/handbook --json | jq '."recall@5"'`,
 		Args: exactlyOne("a folder with corpus.jsonl, queries.jsonl and qrels.jsonl"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return p.evalRetrieval(ctx, args[0], server, asJSON)
+			return p.evalRetrieval(ctx, args[0], onServer, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	cmd.Flags().StringVar(&server, "index", "", "a Weaviate server to search on, instead of a file")
+	cmd.Flags().BoolVar(&onServer, "on-server", false, "search on the server of index.url")
 	return cmd
 }
 
@@ -62,10 +63,7 @@ type retrieved struct {
 // evalTenant is whose the corpus is. Its store holds nothing else.
 const evalTenant = "eval"
 
-func (p *program) evalRetrieval(ctx context.Context, dir, server string, asJSON bool) error {
-	if url, err := indexServer(server); server != "" && (err != nil || url == "") {
-		return usageError{fmt.Errorf("--index: names no Weaviate server; give its address, as http://127.0.0.1:8080")}
-	}
+func (p *program) evalRetrieval(ctx context.Context, dir string, onServer, asJSON bool) error {
 	l, err := p.load()
 	if err != nil {
 		return err
@@ -73,6 +71,12 @@ func (p *program) evalRetrieval(ctx context.Context, dir, server string, asJSON 
 	set, err := eval.Load(dir)
 	if err != nil {
 		return usageError{err}
+	}
+	server := ""
+	if onServer {
+		if server, err = indexServer(l.Config.Index.URL); err != nil || server == "" {
+			return usageError{errors.New("--on-server: index.url names no server; set it (STRATA_INDEX_URL), as http://127.0.0.1:8080")}
+		}
 	}
 	x, err := p.openScratch(&l.Config, server)
 	if err != nil {

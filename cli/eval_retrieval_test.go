@@ -2,11 +2,15 @@ package cli_test
 
 import (
 	"encoding/json"
+	"io"
 	"math"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"strata/internal/weaviateserver"
 )
 
 // retrievalSet writes a set of three passages, two questions with an answer
@@ -53,6 +57,43 @@ func TestEvalRetrieval(t *testing.T) {
 	code, stdout, _ = run(t, t.TempDir(), nil, "eval", "retrieval", set)
 	if code != 0 || !strings.Contains(stdout, "RECALL@5") || !strings.Contains(stdout, "0.750") {
 		t.Errorf("as a table: %d\n%s", code, stdout)
+	}
+}
+
+// On a server the same is found, and nothing of it stays there.
+func TestEvalRetrievalOnAServer(t *testing.T) {
+	s := weaviateserver.ForTest(t)
+	server := []string{"STRATA_INDEX_URL=" + s.URL(), "STRATA_INDEX_API_KEY=" + weaviateserver.Key}
+	code, stdout, stderr := run(t, t.TempDir(), server, "eval", "retrieval", retrievalSet(t), "--json", "--on-server")
+	var r struct {
+		Queries int
+		Recall  float64 `json:"recall@5"`
+		MRR     float64 `json:"mrr@10"`
+		Share   float64 `json:"block_share"`
+	}
+	if err := json.Unmarshal([]byte(stdout), &r); code != 0 || err != nil || r.Queries != 2 || r.Recall != 0.75 || r.MRR != 1 || r.Share != 1 {
+		t.Fatalf("%d %v %s\n%s", code, err, stderr, stdout)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+"/v1/schema", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+weaviateserver.Key)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if left, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != http.StatusOK || strings.Contains(string(left), "Strata") {
+		t.Errorf("left on the server: %s %s, %v", resp.Status, left, err)
+	}
+	for want, env := range map[string][]string{
+		"--on-server: index.url names no server": {"STRATA_INDEX_URL=index.db"},
+		"check index.api_key":                    server[:1],
+	} {
+		if code, _, stderr := run(t, t.TempDir(), env, "eval", "retrieval", retrievalSet(t), "--on-server"); code == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("%v: %d %s", env, code, stderr)
+		}
 	}
 }
 

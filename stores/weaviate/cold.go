@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/weaviate/weaviate/entities/models"
 )
 
 // tenants are those of this ledger that are in the server's memory, and when
@@ -58,16 +60,23 @@ func (x *Index) use(at place) {
 	}
 }
 
-// adopt takes those over that are in memory from earlier, as if used now.
-func (x *Index) adopt(ctx context.Context, collections []string) error {
-	for _, c := range collections {
-		names, err := x.server.hotTenants(ctx, c, x.prefix+"-")
+// adopt takes those over that are in memory from earlier, as if used now: of
+// passages, which are given, and of vectors.
+func (x *Index) adopt(ctx context.Context, passages []models.Tenant) error {
+	hot := func(collection string, all []models.Tenant) {
+		for _, t := range all {
+			if isHot(t) {
+				x.use(place{collection, t.Name})
+			}
+		}
+	}
+	hot(collection, passages)
+	for _, c := range x.spaces.names() {
+		all, err := x.server.tenants(ctx, c, x.prefix)
 		if err != nil {
 			return err
 		}
-		for _, name := range names {
-			x.use(place{c, name})
-		}
+		hot(c, all)
 	}
 	return nil
 }

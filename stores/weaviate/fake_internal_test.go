@@ -1,6 +1,7 @@
 package weaviate
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/weaviate/weaviate/entities/models"
 
@@ -21,11 +23,12 @@ type fake struct {
 	*httptest.Server
 	batches atomic.Int64
 	fails   func(batch int64, id string) string // why an object fails; "" = it does not
+	asked   func(r *http.Request, query string) // called before a question is answered, with nothing
 }
 
 func newFake(t *testing.T, version string) *fake {
 	t.Helper()
-	f := &fake{fails: func(int64, string) string { return "" }}
+	f := &fake{fails: func(int64, string) string { return "" }, asked: func(*http.Request, string) {}}
 	answer := func(w http.ResponseWriter, v any) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(v)
@@ -34,9 +37,9 @@ func newFake(t *testing.T, version string) *fake {
 	mux.HandleFunc("GET /v1/.well-known/ready", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /v1/meta", func(w http.ResponseWriter, _ *http.Request) { answer(w, map[string]string{"version": version}) })
 	mux.HandleFunc("GET /v1/schema", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, map[string]any{"classes": []any{passages(), map[string]any{"class": "Somebodys", "vectorIndexConfig": "odd"}}})
+		answer(w, map[string]any{"classes": []any{passages(), vectors("StrataVectors_s1_2"), map[string]any{"class": "Somebodys", "vectorIndexConfig": "odd"}}})
 	})
-	mux.HandleFunc("GET /v1/schema/"+collection+"/tenants", func(w http.ResponseWriter, _ *http.Request) { answer(w, []any{}) })
+	mux.HandleFunc("GET /v1/schema/{class}/tenants", func(w http.ResponseWriter, _ *http.Request) { answer(w, []any{}) })
 	mux.HandleFunc("POST /v1/batch/objects", func(w http.ResponseWriter, r *http.Request) {
 		var sent struct{ Objects []*models.Object }
 		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
@@ -54,6 +57,15 @@ func newFake(t *testing.T, version string) *fake {
 			}
 		}
 		answer(w, got)
+	})
+	mux.HandleFunc("POST /v1/graphql", func(w http.ResponseWriter, r *http.Request) {
+		var sent models.GraphQLQuery
+		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+			t.Error(err)
+		}
+		f.asked(r, sent.Query)
+		count := map[string]any{"meta": map[string]int{"count": 0}}
+		answer(w, map[string]any{"data": map[string]any{"Get": map[string]any{}, "Aggregate": map[string]any{collection: []any{count}}}})
 	})
 	f.Server = httptest.NewServer(mux)
 	t.Cleanup(f.Close)
@@ -112,5 +124,39 @@ func TestOldServer(t *testing.T) {
 		if errors.Is(err, errOld) != old || !old && err != nil {
 			t.Errorf("%q: %v", version, err)
 		}
+	}
+}
+
+// Vectors that hang cost a search by text nothing, and after some of them no
+// longer time.
+func TestOneWayHangs(t *testing.T) {
+	f := newFake(t, "1.35.2")
+	hung := 0
+	f.asked = func(r *http.Request, query string) {
+		if strings.Contains(query, "nearVector") {
+			hung++
+			<-r.Context().Done()
+		}
+	}
+	x, err := New(t.Context(), Config{URL: f.URL, Namespace: []byte("n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	for range breakAfter {
+		ctx, cancel := context.WithTimeout(t.Context(), patience+50*time.Millisecond)
+		if _, err := x.Nearest(ctx, "T", "s1", east, 5); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a search that hangs: %v", err)
+		}
+		cancel()
+		if _, err := x.Search(t.Context(), "T", "word", 5); err != nil {
+			t.Errorf("a search by text beside it: %v", err)
+		}
+	}
+	if _, err := x.Nearest(t.Context(), "T", "s1", east, 5); !errors.Is(err, ErrUnavailable) || hung != breakAfter {
+		t.Errorf("after %d that hung: %v", hung, err)
+	}
+	if _, err := x.Search(t.Context(), "T", "word", 5); err != nil {
+		t.Errorf("a search by text after that: %v", err)
 	}
 }

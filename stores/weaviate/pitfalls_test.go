@@ -16,6 +16,20 @@ import (
 	"strata/stores/weaviate"
 )
 
+// What goes wrong in silence with this server and its client, and where it is
+// held:
+//
+//	a query's error comes with status 200            TestServersWays/ErrorInAGoodAnswer
+//	a vector of a wrong size spoils a tenant         TestServersWays/FailedAndYetStored, TestVectorContract/Refused
+//	a batch that failed may be stored, in part       TestFailedObjectsInAGoodAnswer, TestServersWays/FailedAndYetStored
+//	one object without tenant fails its batch        TestServersWays/ObjectWithoutTenant, TestContract/ScopeAndIDs
+//	texts are quoted in Go's way, names not at all   TestContract/OddText, TestVectorCollection
+//	a filter without values                          TestServersWays/EmptyList
+//	tenants' names are short and of few characters   TestNames, TestContract/OddText, TestContract/ExactIDs
+//	a server that is not there is no error           TestNoServer
+//	errors are nested, and statuses lost             TestServersWays/StatusOfErrors, TestServersWays/EndOfContext, TestRefusedKey
+//	a vector of zeros is taken                       TestServersWays/ZeroVector, TestVectorContract/Refused
+
 // New does not wait for a server that is not there, and calls fail at once.
 func TestNoServer(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -126,7 +140,7 @@ func TestColdTenants(t *testing.T) {
 	x, ctx := open(t, c), t.Context()
 	cold := func(x *weaviate.Index) {
 		t.Helper()
-		waitFor(t, "all is cold", func() bool { texts, vectors := weaviate.Hot(t, x, "T"); return !texts && !vectors })
+		weaviate.Until(t, "all is cold", func() bool { texts, vectors := weaviate.Hot(t, x, "T"); return !texts && !vectors })
 	}
 	timed := func(what string, do func() error) {
 		t.Helper()
@@ -169,11 +183,27 @@ func TestColdTenants(t *testing.T) {
 	cold(open(t, c))
 }
 
-func waitFor(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited until %s", what)
+// Of many tenants in use those leave the server's memory that were not used for
+// longest, and lose nothing.
+func TestTooManyTenants(t *testing.T) {
+	c := config(shared.For(t), t.Name())
+	c.Hot = 2
+	x := open(t, c)
+	for range 2 {
+		for i := range 5 {
+			tenant := fmt.Sprint("T", i)
+			if err := x.Put(t.Context(), tenant, []stores.Passage{{ID: "p", Text: "word"}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		weaviate.Until(t, "two are left", func() bool { return weaviate.HotTenants(t, x) <= 2 })
+		if hot, _ := weaviate.Hot(t, x, "T0"); hot {
+			t.Error("the one that was not used for longest stays")
+		}
+		for i := range 5 {
+			if hits, err := x.Search(t.Context(), fmt.Sprint("T", i), "word", 5); err != nil || len(hits) != 1 {
+				t.Errorf("T%d: %v, %v", i, hits, err)
+			}
 		}
 	}
 }

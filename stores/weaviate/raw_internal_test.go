@@ -3,6 +3,7 @@ package weaviate
 import (
 	"context"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -19,16 +20,9 @@ import (
 // vectors in any space.
 func Hot(t *testing.T, x *Index, tenant string) (texts, vectors bool) {
 	t.Helper()
-	for _, c := range append(x.spaces.names(), collection) {
-		names, err := x.server.hotTenants(t.Context(), c, x.prefix)
-		if err != nil {
-			t.Fatal(err)
-		}
-		hot := slices.Contains(names, x.tenant(tenant))
-		if c == collection {
-			texts = hot
-		} else {
-			vectors = vectors || hot
+	for at := range hotPlaces(t, x) {
+		if at.tenant == x.tenant(tenant) {
+			texts, vectors = texts || at.collection == collection, vectors || at.collection != collection
 		}
 	}
 	return texts, vectors
@@ -37,14 +31,27 @@ func Hot(t *testing.T, x *Index, tenant string) (texts, vectors bool) {
 // HotTenants is how many tenants of this ledger are in the server's memory.
 func HotTenants(t *testing.T, x *Index) (n int) {
 	t.Helper()
-	for _, c := range append(x.spaces.names(), collection) {
-		names, err := x.server.hotTenants(t.Context(), c, x.prefix)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n += len(names)
+	for range hotPlaces(t, x) {
+		n++
 	}
 	return n
+}
+
+func hotPlaces(t *testing.T, x *Index) iter.Seq[place] {
+	t.Helper()
+	return func(yield func(place) bool) {
+		for _, c := range append(x.spaces.names(), collection) {
+			all, err := x.server.tenants(t.Context(), c, x.prefix)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, tenant := range all {
+				if isHot(tenant) && !yield(place{c, tenant.Name}) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Collections are the names of those on the server that are this package's.

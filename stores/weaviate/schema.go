@@ -215,22 +215,21 @@ func (s *server) dropTenants(ctx context.Context, collection string, names ...st
 	return told(s.schema.TenantsDeleter().WithClassName(collection).WithTenants(names...).Do(ctx))
 }
 
-// tenants are all of a collection.
-func (s *server) tenants(ctx context.Context, collection string) ([]models.Tenant, error) {
+// tenants are those of a collection whose names begin with prefix.
+func (s *server) tenants(ctx context.Context, collection, prefix string) (ours []models.Tenant, _ error) {
 	all, err := s.schema.TenantsGetter().WithClassName(collection).Do(ctx)
-	return all, told(err)
-}
-
-// hotTenants are the names of those in memory that begin with prefix.
-func (s *server) hotTenants(ctx context.Context, collection, prefix string) (names []string, err error) {
-	all, err := s.tenants(ctx, collection)
 	for _, t := range all {
-		hot := t.ActivityStatus == models.TenantActivityStatusHOT || t.ActivityStatus == models.TenantActivityStatusACTIVE
-		if hot && strings.HasPrefix(t.Name, prefix) {
-			names = append(names, t.Name)
+		if strings.HasPrefix(t.Name, prefix) {
+			ours = append(ours, t)
 		}
 	}
-	return names, err
+	return ours, told(err)
+}
+
+// isHot tells whether a tenant is in the server's memory, or will be with its
+// first use since a restart.
+func isHot(t models.Tenant) bool {
+	return t.ActivityStatus == models.TenantActivityStatusHOT || t.ActivityStatus == models.TenantActivityStatusACTIVE
 }
 
 // coolTenants takes tenants out of memory; what is in them stays.

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weaviate/weaviate/entities/models"
+
 	"strata/stores"
 )
 
@@ -62,36 +64,67 @@ func spaceOf(name string) (marked string, dims int, ok bool) {
 type spaces struct {
 	laying sync.Mutex // held while collections are listed, made or dropped
 
-	mu   sync.Mutex
-	dims map[string]int // by marked id
+	mu    sync.Mutex
+	dims  map[string]int  // by marked id
+	noted map[string]bool // collections of which is noted that this ledger has vectors there
 }
 
-// set notes which collections there are, and returns those of vectors.
-func (s *spaces) set(names iter.Seq[string]) []string {
+// set notes which collections there are.
+func (s *spaces) set(names iter.Seq[string]) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.dims = map[string]int{}
 	for name := range names {
 		if marked, dims, ok := spaceOf(name); ok {
 			s.dims[marked] = dims
 		}
 	}
-	s.mu.Unlock()
-	return s.names()
 }
 
-func (s *spaces) add(marked string, dims int) {
+// note keeps of which collections is noted that this ledger has vectors there.
+func (s *spaces) note(names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noted = make(map[string]bool, len(names))
+	for _, name := range names {
+		s.noted[name] = true
+	}
+}
+
+func (s *spaces) isNoted(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.noted[name]
+}
+
+// add takes a collection in that was made and noted.
+func (s *spaces) add(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dims == nil {
 		s.dims = map[string]int{}
 	}
-	s.dims[marked] = dims
+	if s.noted == nil {
+		s.noted = map[string]bool{}
+	}
+	marked, dims, _ := spaceOf(name)
+	s.dims[marked], s.noted[name] = dims, true
 }
 
-func (s *spaces) forget(marked string) {
+// leave forgets that this ledger has vectors in a collection.
+func (s *spaces) leave(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.dims, marked)
+	delete(s.noted, name)
+}
+
+// forget takes a collection out that is gone.
+func (s *spaces) forget(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if marked, _, ok := spaceOf(name); ok {
+		delete(s.dims, marked)
+	}
 }
 
 // size is how many dimensions a space has; 0 = it has no collection.
@@ -111,28 +144,22 @@ func (s *spaces) names() (names []string) {
 	return names
 }
 
-// lay makes the collection of a space where there is none.
+// lay makes the collection of a space where there is none, and notes that this
+// ledger has vectors there: in that collection, and then beside the passages.
 func (x *Index) lay(ctx context.Context, space stores.Space) error {
 	ctx, done, err := x.begin(ctx, writeLimit)
 	if err != nil {
 		return err
 	}
 	defer done()
-	marked, err := markedSpace(space.ID)
-	if err != nil {
-		return err
-	}
 	name, err := vectorCollection(space.ID, space.Dims)
-	if err != nil {
+	if err != nil || x.spaces.isNoted(name) {
 		return err
 	}
 	x.spaces.laying.Lock()
 	defer x.spaces.laying.Unlock()
-	switch dims := x.spaces.size(marked); dims {
-	case space.Dims:
-		return nil
-	case 0:
-	default:
+	marked, _, _ := spaceOf(name)
+	if dims := x.spaces.size(marked); dims != 0 && dims != space.Dims {
 		return fmt.Errorf("weaviate: the space %s has vectors of %d dimensions and is to take some of %d", space.ID, dims, space.Dims)
 	}
 	f, err := x.server.form(ctx, name)
@@ -141,10 +168,15 @@ func (x *Index) lay(ctx context.Context, space stores.Space) error {
 	} else if err == nil {
 		err = f.fits(vectors(name))
 	}
+	for _, note := range []place{{name, x.mark()}, {collection, x.vectorsNote(name)}} {
+		if err == nil {
+			err = x.server.createTenant(ctx, note)
+		}
+	}
 	if err != nil {
 		return x.failed("make the collection of a space", err)
 	}
-	x.spaces.add(marked, space.Dims)
+	x.spaces.add(name)
 	return nil
 }
 
@@ -158,10 +190,39 @@ func (x *Index) KeepSpace(ctx context.Context, id string) error {
 			return err
 		}
 	}
-	return x.clear(ctx, func(name string) bool {
+	meant := func(name string) bool {
 		marked, _, ok := spaceOf(name)
 		return ok && marked != keep
-	})
+	}
+	if err := x.leave(ctx, meant); err != nil {
+		return err
+	}
+	return x.clear(ctx, meant)
+}
+
+// leave takes the notes away that this ledger has vectors in collections. It
+// goes first: vectors that are removed are not lost.
+func (x *Index) leave(ctx context.Context, meant func(name string) bool) error {
+	ctx, done, err := x.begin(ctx, writeLimit)
+	if err != nil {
+		return err
+	}
+	defer done()
+	all, err := x.server.tenants(ctx, collection, x.prefix)
+	if err != nil {
+		return x.failed("list the spaces", err)
+	}
+	for _, t := range all {
+		name, isNote := x.readNote(t.Name)
+		if !isNote || !meant(name) {
+			continue
+		}
+		if err := x.server.dropTenants(ctx, collection, t.Name); err != nil {
+			return x.failed("leave a space", err)
+		}
+		x.spaces.leave(name)
+	}
+	return nil
 }
 
 // eraseLimit is how long it may take to remove all of a ledger.
@@ -205,36 +266,38 @@ func (x *Index) clearOne(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	all, err := x.server.tenants(bounded, name)
+	ours, err := x.server.tenants(bounded, name, x.prefix+"-")
 	done()
 	if err != nil {
 		return x.failed("list the tenants", err)
 	}
-	var ours []string
-	for _, t := range all {
-		if strings.HasPrefix(t.Name, x.prefix+"-") {
-			ours = append(ours, t.Name)
-		}
-	}
 	for part := range slices.Chunk(ours, dropBatch) {
-		bounded, done, err := x.begin(ctx, writeLimit)
-		if err != nil {
+		if err := x.dropSome(ctx, name, part); err != nil {
 			return err
-		}
-		err = x.server.dropTenants(bounded, name, part...)
-		done()
-		if err != nil {
-			return x.failed("remove tenants", err)
-		}
-		for _, tenant := range part {
-			x.tenants.drop(place{name, tenant})
 		}
 	}
 	return x.dropIfEmpty(ctx, name)
 }
 
-// dropIfEmpty removes a collection that has no tenants. One that another ledger
-// makes in the middle of this it makes again.
+func (x *Index) dropSome(ctx context.Context, collection string, tenants []models.Tenant) error {
+	ctx, done, err := x.begin(ctx, writeLimit)
+	if err != nil {
+		return err
+	}
+	defer done()
+	names := make([]string, len(tenants))
+	for i, t := range tenants {
+		names[i] = t.Name
+		x.tenants.drop(place{collection, t.Name})
+	}
+	if err := x.server.dropTenants(ctx, collection, names...); err != nil {
+		return x.failed("remove tenants", err)
+	}
+	return nil
+}
+
+// dropIfEmpty removes a collection that has no tenants. Another ledger that
+// comes in the middle of this makes it again.
 func (x *Index) dropIfEmpty(ctx context.Context, name string) error {
 	ctx, done, err := x.begin(ctx, writeLimit)
 	if err != nil {
@@ -243,64 +306,13 @@ func (x *Index) dropIfEmpty(ctx context.Context, name string) error {
 	defer done()
 	x.spaces.laying.Lock()
 	defer x.spaces.laying.Unlock()
-	left, err := x.server.tenants(ctx, name)
-	if err != nil || len(left) > 0 {
-		return err
+	left, err := x.server.tenants(ctx, name, "")
+	if err == nil && len(left) == 0 {
+		err = x.server.dropCollection(ctx, name)
+		x.spaces.forget(name)
 	}
-	if err := x.server.dropCollection(ctx, name); err != nil {
+	if err != nil {
 		return x.failed("remove a collection", err)
-	}
-	if marked, _, ok := spaceOf(name); ok {
-		x.spaces.forget(marked)
-	}
-	return nil
-}
-
-// NeedsVectors reports whether vectors of a space may be missing which nobody
-// waits to put: VectorsQueued was not called for it yet, or the server has lost
-// what it had since. A server that cannot be reached is an error.
-func (x *Index) NeedsVectors(ctx context.Context, space string) (bool, error) {
-	marked, err := markedSpace(space)
-	if err != nil {
-		return false, err
-	}
-	ctx, done, err := x.begin(ctx, searchLimit)
-	if err != nil {
-		return false, err
-	}
-	defer done()
-	dims := x.spaces.size(marked)
-	if dims == 0 {
-		return true, nil
-	}
-	name, err := vectorCollection(space, dims)
-	if err != nil {
-		return false, err
-	}
-	there, err := x.server.hasTenant(ctx, place{name, x.mark()})
-	if err != nil {
-		return false, x.failed("look for a space", err)
-	}
-	return !there, nil
-}
-
-// VectorsQueued notes that all vectors of a space are put, or wait to be. The
-// note is kept with them, so that who loses them loses it.
-func (x *Index) VectorsQueued(ctx context.Context, space stores.Space) error {
-	if err := x.lay(ctx, space); err != nil {
-		return err
-	}
-	name, err := vectorCollection(space.ID, space.Dims)
-	if err != nil {
-		return err
-	}
-	ctx, done, err := x.begin(ctx, writeLimit)
-	if err != nil {
-		return err
-	}
-	defer done()
-	if err := x.server.createTenant(ctx, place{name, x.mark()}); err != nil {
-		return x.failed("note that a space is queued", err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package weaviate
 import (
 	"errors"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -47,16 +48,19 @@ func TestVectorCollection(t *testing.T) {
 
 func TestSpaces(t *testing.T) {
 	var s spaces
-	s.add("b", 2)
-	s.add("a", 1)
+	s.add("StrataVectors_b_2")
+	s.add("StrataVectors_a_1")
 	if got := s.names(); !slices.Equal(got, []string{"StrataVectors_a_1", "StrataVectors_b_2"}) || s.size("b") != 2 || s.size("c") != 0 {
 		t.Errorf("%v", got)
 	}
-	s.forget("b")
-	if got := s.names(); !slices.Equal(got, []string{"StrataVectors_a_1"}) {
+	s.forget("StrataVectors_b_2")
+	s.leave("StrataVectors_b_2")
+	if got := s.names(); !slices.Equal(got, []string{"StrataVectors_a_1"}) || s.isNoted("StrataVectors_b_2") || !s.isNoted("StrataVectors_a_1") {
 		t.Errorf("%v", got)
 	}
-	if got := s.set(maps.Keys(map[string]int{"StrataVectors_c_3": 0, collection: 0, "StrataVectors_d": 0})); !slices.Equal(got, []string{"StrataVectors_c_3"}) || s.size("a") != 0 {
+	s.set(maps.Keys(map[string]int{"StrataVectors_c_3": 0, collection: 0, "StrataVectors_d": 0}))
+	s.note(nil)
+	if got := s.names(); !slices.Equal(got, []string{"StrataVectors_c_3"}) || s.size("a") != 0 || s.isNoted("StrataVectors_a_1") {
 		t.Errorf("%v", got)
 	}
 }
@@ -64,77 +68,98 @@ func TestSpaces(t *testing.T) {
 // tenantsOf are this ledger's tenants in a collection.
 func tenantsOf(t *testing.T, x *Index, collection string) (names []string) {
 	t.Helper()
-	all, err := x.server.tenants(t.Context(), collection)
+	all, err := x.server.tenants(t.Context(), collection, x.prefix)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, tenant := range all {
-		if strings.HasPrefix(tenant.Name, x.prefix) {
-			names = append(names, tenant.Name)
-		}
+		names = append(names, tenant.Name)
 	}
 	return names
 }
 
 var east = []float32{1, 0}
 
-// Who loses vectors loses the note that they are there, whoever else has some.
-func TestNeedsVectors(t *testing.T) {
+// A server that loses vectors and keeps the passages is to be filled again, once,
+// whoever else has vectors there, and also when that is found out at a start.
+func TestLostVectors(t *testing.T) {
 	s, ctx := weaviateserver.ForTest(t), t.Context()
 	x, y := internal(t, s, "x"), internal(t, s, "y")
 	space := stores.Space{ID: "s1", Dims: 2}
-	needs := func(x *Index, want bool) {
+	put := func(x *Index) error {
+		return x.PutVectors(ctx, "T", space, []stores.Vector{{Passage: "p", Values: east}})
+	}
+	needs := func(what string, want bool) {
 		t.Helper()
-		if got, err := x.NeedsVectors(ctx, space.ID); err != nil || got != want {
-			t.Errorf("vectors are missing: %v, %v, want %v", got, err, want)
+		if got := x.NeedsRebuild(); got != want {
+			t.Errorf("%s: to be filled: %v", what, got)
 		}
 	}
-	put := func(x *Index) {
+	again := func() {
 		t.Helper()
-		if err := x.PutVectors(ctx, "T", space, []stores.Vector{{Passage: "p", Values: east}}); err != nil {
+		_ = x.Close()
+		x = internal(t, s, "x")
+	}
+	rebuilt := func() {
+		t.Helper()
+		x.NeedsRebuild()
+		if err := errors.Join(put(x), x.Rebuilt(ctx)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	needs(x, true)
-	put(x)
-	needs(x, true) // somebody who stopped before all was queued
-	for range 2 {
-		if err := x.VectorsQueued(ctx, space); err != nil {
+	lose := func() {
+		t.Helper()
+		if err := x.server.dropCollection(ctx, "StrataVectors_s1_2"); err != nil {
 			t.Fatal(err)
 		}
-		needs(x, false)
 	}
-	needs(y, true)
-	_ = x.Close()
-	x = internal(t, s, "x")
-	needs(x, false) // after a restart
-
-	// The server loses the collection and nothing else.
-	if err := x.server.dropCollection(ctx, vectorsPrefix+"s1_2"); err != nil {
+	rebuilt()
+	if err := put(y); err != nil {
 		t.Fatal(err)
 	}
-	needs(x, true)
+	again()
+	needs("after a restart", false)
+
+	// While it is in use: nothing is found and nothing goes wrong, and the first
+	// question lets the loss be noticed.
+	lose()
 	if hits, err := x.Nearest(ctx, "T", space.ID, east, 5); err != nil || len(hits) > 0 {
 		t.Errorf("of a lost collection: %v, %v", hits, err)
 	}
 	if err := x.Remove(ctx, "T", []string{"p"}); err != nil {
 		t.Errorf("a removal with a lost collection: %v", err)
 	}
-	// What is put is refused until the loss is noticed, and then goes in.
-	var err error
-	for range 100 {
-		if err = x.PutVectors(ctx, "T", space, []stores.Vector{{Passage: "p", Values: east}}); err == nil {
-			break
-		}
-		pausePoll()
+	Until(t, "the loss is noticed", x.NeedsRebuild)
+	if err := put(x); err != nil {
+		t.Errorf("after it was: %v", err)
 	}
-	if err != nil {
+	needs("after a loss", true)
+	again()
+	needs("after a loss and a restart", true)
+	rebuilt()
+	needs("after it was filled again", false)
+
+	// Before a start, with another ledger's vectors there.
+	lose()
+	Until(t, "another one's vectors go in", func() bool { return put(y) == nil })
+	again()
+	needs("after a loss before the start", true)
+	again()
+	needs("after two starts", true)
+	x.NeedsRebuild()
+	if err := x.Rebuilt(ctx); err != nil { // nobody embeds any more
 		t.Fatal(err)
 	}
-	needs(x, true)
-	if x.NeedsRebuild() != true {
-		t.Error("the passages were never said to be there")
+	again()
+	needs("without an embedder", false)
+
+	// Vectors that are removed are not lost.
+	rebuilt()
+	if err := x.KeepSpace(ctx, "other"); err != nil {
+		t.Fatal(err)
 	}
+	again()
+	needs("after they were removed", false)
 }
 
 // A space that is not kept goes with its collection, unless another ledger has
@@ -148,9 +173,6 @@ func TestKeepSpaceOnTheServer(t *testing.T) {
 			if err := x.PutVectors(ctx, tenant, stores.Space{ID: id, Dims: 2}, []stores.Vector{{Passage: "p", Values: east}}); err != nil {
 				t.Fatal(err)
 			}
-		}
-		if err := x.VectorsQueued(ctx, stores.Space{ID: id, Dims: 2}); err != nil {
-			t.Fatal(err)
 		}
 	}
 	put(x, "old")
@@ -169,18 +191,53 @@ func TestKeepSpaceOnTheServer(t *testing.T) {
 	if hits, err := y.Nearest(ctx, "T", "both", east, 5); err != nil || len(hits) != 1 {
 		t.Errorf("of the other ledger: %v, %v", hits, err)
 	}
-	if needs, err := x.NeedsVectors(ctx, "both"); err != nil || !needs {
-		t.Errorf("the note has outlived its vectors: %v", err)
+	if got := tenantsOf(t, x, collection); !slices.Equal(got, []string{x.vectorsNote("StrataVectors_new_2")}) {
+		t.Errorf("noted: %v", got)
 	}
 	// All of a ledger that is temporary goes, and nothing of the other's.
-	x.leave = true
+	x.temporary = true
 	if err := errors.Join(x.Put(ctx, "T", []stores.Passage{{ID: "p", Text: "word"}}), x.Close(), x.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if got := Collections(t, y); !slices.Equal(got, []string{"StrataVectors_both_2"}) {
+	for _, c := range Collections(t, y) {
+		if got := tenantsOf(t, x, c); len(got) > 0 {
+			t.Errorf("left in %s: %v", c, got)
+		}
+	}
+	if got := Collections(t, y); !slices.Equal(got, []string{collection, "StrataVectors_both_2"}) { // the other's note, and vectors
 		t.Errorf("left: %v", got)
 	}
 	if hits, err := y.Nearest(ctx, "T", "both", east, 5); err != nil || len(hits) != 1 {
 		t.Errorf("of the other ledger: %v, %v", hits, err)
+	}
+}
+
+// Names of tenants are of the few characters and the length that the server
+// takes, and none is taken for another one's note.
+func TestNames(t *testing.T) {
+	x, other := &Index{prefix: "0123456789ab", space: []byte("n")}, &Index{prefix: "ba9876543210"}
+	longest, err := vectorCollection("ABCDEFGHIJKLMNOP", 65535)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	for _, c := range []string{"StrataVectors_s1_2", longest} {
+		note := x.vectorsNote(c)
+		if got, ok := x.readNote(note); !ok || got != c || !good.MatchString(note) {
+			t.Errorf("%s: %q, %v", note, got, ok)
+		}
+	}
+	for _, name := range []string{x.mark(), x.tenant("T"), x.tenant("a@b.example"), x.tenant("租户"), x.tenant(strings.Repeat("x", 300)), x.tenant("../t"), x.tenant("StrataVectors_s1_2")} {
+		if got, ok := x.readNote(name); ok || !good.MatchString(name) {
+			t.Errorf("%q is taken for a note of %s", name, got)
+		}
+	}
+	for _, name := range []string{other.vectorsNote("StrataVectors_s1_2"), x.prefix + "-", x.prefix + "-v-", x.prefix + "-v-s1", ""} {
+		if got, ok := x.readNote(name); ok {
+			t.Errorf("%q is taken for a note of %s", name, got)
+		}
+	}
+	if x.tenant("T") == x.tenant("t") {
+		t.Error("tenants differ by the case of their letters alone")
 	}
 }

@@ -22,7 +22,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -79,15 +78,15 @@ const (
 // searches and writes return ErrUnavailable at once. Its methods may be called
 // from many goroutines.
 type Index struct {
-	server *server
-	host   string
-	log    *slog.Logger
-	clock  func() time.Time
-	space  []byte
-	prefix string // of this ledger's tenants
-	idle   time.Duration
-	hot    int
-	leave  bool // all goes with Close
+	server    *server
+	host      string
+	log       *slog.Logger
+	clock     func() time.Time
+	space     []byte
+	prefix    string // of this ledger's tenants
+	idle      time.Duration
+	hot       int
+	temporary bool // all goes with Close
 
 	open    atomic.Bool   // the passages' collection is there
 	rebuild atomic.Bool   // passages may be missing
@@ -121,7 +120,7 @@ func New(ctx context.Context, c Config) (*Index, error) {
 	if len(c.Namespace) == 0 {
 		return nil, errors.New("weaviate: no namespace")
 	}
-	x := &Index{server: newServer(u.Scheme, u.Host, c.APIKey), host: u.Host, log: c.Logger, clock: c.Clock, idle: cmp.Or(c.Idle, defaultIdle), hot: cmp.Or(c.Hot, defaultHot), leave: c.Temporary,
+	x := &Index{server: newServer(u.Scheme, u.Host, c.APIKey), host: u.Host, log: c.Logger, clock: c.Clock, idle: cmp.Or(c.Idle, defaultIdle), hot: cmp.Or(c.Hot, defaultHot), temporary: c.Temporary,
 		space: slices.Clone(c.Namespace), doubt: make(chan struct{}, 1), crowded: make(chan struct{}, 1)}
 	x.prefix = x.digest("namespace")[:12]
 	if x.log == nil {
@@ -197,7 +196,7 @@ func (x *Index) noteRebuilt(ctx context.Context) error {
 // stores.ErrClosed.
 func (x *Index) Close() error {
 	var err error
-	if x.leave && !x.closed.Load() {
+	if x.temporary && !x.closed.Load() {
 		err = x.erase()
 	}
 	x.gate.Lock()
@@ -234,12 +233,17 @@ func (x *Index) begin(ctx context.Context, limit time.Duration) (_ context.Conte
 // the collection is gone, so that is looked at.
 func (x *Index) failed(doing string, err error) error {
 	if answered(err) {
-		select {
-		case x.doubt <- struct{}{}:
-		default:
-		}
+		x.suspect()
 	}
 	return fmt.Errorf("weaviate: %s: %w", doing, err)
+}
+
+// suspect has watch look whether the server has lost something.
+func (x *Index) suspect() {
+	select {
+	case x.doubt <- struct{}{}:
+	default:
+	}
 }
 
 // watch sets up the collection as soon as the server can be reached, and again
@@ -276,67 +280,29 @@ func (x *Index) watch(ctx context.Context) {
 	}
 }
 
-// setUp makes the passages' collection where it is missing, finds out whether
-// this ledger's passages are all in it, and which spaces have vectors.
-func (x *Index) setUp(ctx context.Context) error {
-	if err := x.server.check(ctx); err != nil {
-		return err
-	}
-	names, f, err := x.look(ctx)
-	if err != nil {
-		return err
-	}
-	there, first := f != nil, !x.open.Load()
-	filled := false
-	if there {
-		if err := f.fits(passages()); err != nil {
-			return err
-		}
-		filled, err = x.server.hasTenant(ctx, place{collection, x.mark()})
-	} else {
-		x.open.Store(false)
-		f, err = x.server.createCollection(ctx, passages())
-	}
-	if err != nil {
-		return err
-	}
-	if (first || !there) && f.InvertedIndexConfig.UsingBlockMaxWAND {
-		x.log.Error("the search index misses passages that it holds: its server ranks by BlockMax WAND, which Weaviate 1.35 does wrongly. "+
-			"Set USE_INVERTED_SEARCHABLE=false on the server and delete the collection; it is filled again", "collection", collection)
-	}
-	if !filled && (!there || first || !x.rebuild.Load()) {
-		x.rarity.forget()
-		x.made.Add(1)
-	}
-	x.rebuild.Store(!filled)
-	if first {
-		if err := x.adopt(ctx, append(names, collection)); err != nil {
-			return err
-		}
-	}
-	x.open.Store(true)
-	return nil
-}
-
-// look tells which collections of vectors are on the server, and how the
-// passages' is made, nil where it is missing.
-func (x *Index) look(ctx context.Context) (vectors []string, passages *form, _ error) {
-	x.spaces.laying.Lock()
-	defer x.spaces.laying.Unlock()
-	forms, err := x.server.forms(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	return x.spaces.set(maps.Keys(forms)), forms[collection], nil
-}
-
 // tenant is the name of a tenant on the server. Names there are short and of
 // few characters, and a tenant's own may be an address.
 func (x *Index) tenant(tenant string) string { return x.prefix + "-" + x.digest("tenant", tenant) }
 
-// mark is the name of a tenant that holds nothing and says that nothing of this
-// ledger's is missing in its collection: all was put, or waits to be.
+// mark is the name of a tenant that holds nothing. In the passages' collection
+// it says that nothing of this ledger's is missing which nobody waits to put; in
+// one of vectors, that there are some.
 func (x *Index) mark() string { return x.prefix + "-filled" }
+
+// vectorsNote is the name of a tenant of the passages' collection that holds
+// nothing and says that this ledger has vectors in another one.
+func (x *Index) vectorsNote(collection string) string {
+	return x.prefix + "-v-" + strings.TrimPrefix(collection, vectorsPrefix)
+}
+
+// readNote is the collection that such a tenant is a note of.
+func (x *Index) readNote(tenant string) (collection string, ok bool) {
+	rest, ok := strings.CutPrefix(tenant, x.prefix+"-v-")
+	if ok {
+		_, _, ok = spaceOf(vectorsPrefix + rest)
+	}
+	return vectorsPrefix + rest, ok
+}
 
 // digest is keyed, so that nobody who can read the server can try out names.
 func (x *Index) digest(parts ...string) string {

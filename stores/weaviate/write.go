@@ -207,8 +207,8 @@ func (x *Index) removeObjects(ctx context.Context, at place, ids []string) error
 }
 
 // missing tells whether the server answered with an error because it has no
-// such tenant: nothing was ever put there. A collection of vectors may be gone
-// too; where the passages' is, something is wrong.
+// such tenant: nothing was ever put there. Where the whole collection is gone
+// something is wrong, and is looked at; of vectors there are none then.
 func (x *Index) missing(ctx context.Context, at place, err error) bool {
 	if !answered(err) {
 		return false
@@ -217,11 +217,11 @@ func (x *Index) missing(ctx context.Context, at place, err error) bool {
 	if err != nil || there {
 		return false
 	}
-	if at.collection != collection {
-		return true
+	there, err = x.server.hasCollection(ctx, at.collection)
+	if err == nil && !there {
+		x.suspect()
 	}
-	there, err = x.server.hasCollection(ctx, collection)
-	return err == nil && there
+	return err == nil && (there || at.collection != collection)
 }
 
 // DropTenant removes all that is kept of a tenant.

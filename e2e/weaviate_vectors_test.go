@@ -1,0 +1,196 @@
+//go:build unix
+
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"strata/internal/weaviateserver"
+)
+
+const (
+	absence    = "# Absence\n\nStaff are granted TWENTY-FIVE days of annual leave.\n"
+	absenceHit = "TWENTY-FIVE"
+)
+
+// askVacation asks with none of the document's words.
+func (r *rig) askVacation(t testing.TB, session string) reply {
+	t.Helper()
+	return r.ask(t, asRAG(u1(session)), user("what about vacation?"))
+}
+
+// onServer asks the server itself.
+func onServer(t *testing.T, s *weaviateserver.Server, method, path string, body, result any) {
+	t.Helper()
+	b, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, s.URL()+path, bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+weaviateserver.Key)
+	req.Header.Set("Content-Type", "application/json")
+	a, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	if a.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s: %s", method, path, a.Status)
+	}
+	if result != nil {
+		if err := json.NewDecoder(a.Body).Decode(result); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// vectorCollections are those that are on the server.
+func vectorCollections(t *testing.T, s *weaviateserver.Server) (names []string) {
+	t.Helper()
+	var schema struct{ Classes []struct{ Class string } }
+	onServer(t, s, http.MethodGet, "/v1/schema", nil, &schema)
+	for _, c := range schema.Classes {
+		if strings.HasPrefix(c.Class, "StrataVectors_") {
+			names = append(names, c.Class)
+		}
+	}
+	return names
+}
+
+// vectorsOn is how many vectors all tenants have on the server.
+func vectorsOn(t *testing.T, s *weaviateserver.Server) (n int) {
+	t.Helper()
+	for _, c := range vectorCollections(t, s) {
+		var tenants []struct{ Name, ActivityStatus string }
+		onServer(t, s, http.MethodGet, "/v1/schema/"+c+"/tenants", nil, &tenants)
+		for _, tenant := range tenants {
+			if strings.HasSuffix(tenant.Name, "-filled") { // a note
+				continue
+			}
+			var got struct {
+				Data struct {
+					Aggregate map[string][]struct{ Meta struct{ Count int } }
+				}
+			}
+			query := fmt.Sprintf(`{Aggregate{%s(tenant:%q){meta{count}}}}`, c, tenant.Name)
+			onServer(t, s, http.MethodPost, "/v1/graphql", map[string]string{"query": query}, &got)
+			for _, a := range got.Data.Aggregate[c] {
+				n += a.Meta.Count
+			}
+		}
+	}
+	return n
+}
+
+// A server that is gone costs what is found by meaning too, and nothing else.
+// What is put and deleted meanwhile is made up for when it is back.
+func TestWeaviateOutageOfVectors(t *testing.T) {
+	s := weaviateserver.ForTest(t)
+	e := newEmbedder(t)
+	r := newRig(t, nil, append(e.settings("m1", onWeaviate(s)...), patient)...)
+	r.putForVectors(t, "absence.md", absence)
+	r.putForVectors(t, "parking.md", parking)
+	r.waitVectors(t, "absence.md", "parking.md")
+	r.askVacation(t, "before").wantTimes(t, absenceHit, 1)
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 10 {
+		a := r.askVacation(t, fmt.Sprint("away-", n))
+		a.wantOK(t)
+		a.wantTransparent(t)
+	}
+	if status := r.deleteDocument(t, "", "absence.md"); status != http.StatusOK {
+		t.Errorf("a delete while the index is away: %d", status)
+	}
+	r.must(t, who{}, http.MethodPut, "/v1/documents/new.md", "text/markdown", strings.ReplaceAll(absence, absenceHit, "THIRTY-TWO"), nil)
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.waitVectors(t, "new.md")
+	r.wantFound(t, "THIRTY-TWO", r.askVacation)
+	r.wantCaughtUp(t)
+	r.askVacation(t, "after").wantTimes(t, absenceHit, 0)
+	r.waitUntil(t, "vectors of what was deleted are gone", func() bool { return vectorsOn(t, s) == 2 })
+}
+
+// A server that loses its vectors, alone or with all else, is filled again
+// without a restart; meanwhile questions go on by what is left.
+func TestWeaviateThatLostVectors(t *testing.T) {
+	s := weaviateserver.ForTest(t)
+	e := newEmbedder(t)
+	r := newRig(t, nil, append(e.settings("m1", onWeaviate(s)...), patient)...)
+	r.putForVectors(t, "absence.md", absence)
+	r.waitVectors(t, "absence.md")
+	r.wantFound(t, absenceHit, r.askVacation)
+	names := vectorCollections(t, s)
+	if len(names) != 1 {
+		t.Fatalf("collections of vectors: %v", names)
+	}
+	onServer(t, s, http.MethodDelete, "/v1/schema/"+names[0], nil, nil)
+	a := r.ask(t, asRAG(u1("by-words")), user("How many days of annual leave are staff granted?"))
+	a.wantOK(t)
+	a.wantTimes(t, absenceHit, 1)
+	r.wantFound(t, absenceHit, r.askVacation)
+
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Wipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.wantFound(t, absenceHit, r.askVacation)
+	r.wantCaughtUp(t)
+}
+
+// The server crashes again and again while a document gets its vectors, and then
+// Strata does: in the end every passage has one, and hardly any was embedded
+// twice.
+func TestWeaviateHalfEmbedded(t *testing.T) {
+	s := weaviateserver.ForTest(t)
+	e := newEmbedder(t)
+	r := newRig(t, nil, append(e.settings("m1", onWeaviate(s)...), patient)...)
+	const n = 1500
+	e.set(func(e *embedder) { e.slow = 20 * time.Millisecond })
+	r.putForVectors(t, "garages.md", garages(n))
+	r.waitUntil(t, "some have vectors", func() bool { return vectorsOn(t, s) > 50 })
+	for range 2 {
+		if err := s.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+	if r.metric(t, "strata_embed_rows") == 0 {
+		t.Log("all had vectors before the crashes were over")
+	}
+	_ = r.cmd.Process.Kill()
+	<-r.exited
+	r.boot(t)
+	r.waitReady(t)
+	for deadline := time.Now().Add(3 * patience); r.vectorsOf(t, "garages.md") != "ready" && time.Now().Before(deadline); {
+		time.Sleep(100 * time.Millisecond)
+	}
+	r.waitVectors(t, "garages.md")
+	d, _ := r.document(t, "", "garages.md")
+	if got := vectorsOn(t, s); got != len(d.Passages) || got < n {
+		t.Errorf("%d vectors for %d passages", got, len(d.Passages))
+	}
+	if texts, twice := e.embedded("Garages"); texts < n || twice > texts/4 {
+		t.Errorf("of %d texts %d were embedded more than once", texts, twice)
+	}
+}
