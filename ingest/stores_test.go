@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -166,4 +167,47 @@ func TestVectorsWithStores(t *testing.T) {
 	if n := len(e.texts()); n != 260 {
 		t.Errorf("%d texts were embedded, want all of them once more", n)
 	}
+}
+
+// BenchmarkPut takes documents of 18 KB, in English and Chinese by turns, into
+// the real ledger and index.
+func BenchmarkPut(b *testing.B) {
+	ctx, dir := b.Context(), b.TempDir()
+	l, err := ledger.New(ctx, ledger.Config{Path: filepath.Join(dir, "ledger.db")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer l.Close()
+	x, err := textindex.New(ctx, textindex.Config{Path: filepath.Join(dir, "index.db")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer x.Close()
+	g := ingest.New(ingest.Config{Ledger: l, Index: x})
+	words := [][]string{strings.Fields("the of and to in is for on that with by must may each which form office manager approval budget travel cost days week month year limit"),
+		strings.Fields("申请 审批 部门 员工 经理 预算 出差 费用 标准 规定 应当 不得 可以 以及 如果 之前 之后 每月 每年 合同 供应商 订单 交付 库存")}
+	document := func(n int) []byte {
+		var t strings.Builder
+		for section := range 20 {
+			fmt.Fprintf(&t, "# Rule %d.%d\n\n", n, section)
+			for i := range 150 {
+				t.WriteString(words[n%2][(i*i+7*n+section)%len(words[n%2])])
+				t.WriteString([2]string{" ", ""}[n%2])
+				if i%15 == 14 {
+					t.WriteString([2]string{". ", "。"}[n%2])
+				}
+			}
+			t.WriteString("\n\n")
+		}
+		return []byte(t.String())
+	}
+	size := 0
+	for n := 0; b.Loop(); n++ {
+		text := document(n)
+		size += len(text)
+		if _, err := g.Put(ctx, "t1", ingest.Source{ID: fmt.Sprintf("%d.md", n), Body: text}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.SetBytes(int64(size / b.N))
 }
