@@ -25,13 +25,13 @@ type Worker struct {
 	// with the argument "read-document".
 	Command []string
 	Time    time.Duration // for one document; 0 = 10 minutes
-	Memory  int64         // bytes of the process; 0 = 256 MB
+	Memory  int64         // bytes of the process; 0 = 192 MB
 	Limits  extract.Limits
 }
 
 const (
 	workerTime   = 10 * time.Minute
-	workerMemory = 256 << 20
+	workerMemory = 192 << 20
 	// inline is up to how many bytes of a worker's answer are held in memory.
 	inline = 8 << 20
 	// maxText bounds the passages of a document together, in bytes: a sheet of

@@ -2,9 +2,11 @@ package extract_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"strata/ingest/extract"
 )
@@ -119,6 +121,30 @@ func TestPDFHeadings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := append([]string{"page 1"}, c[1:]...)
 			check(t, extract.PDF, pdfFile("", c[0]+body), append(want, "p The body of the text has long lines, as it is wont to have. It has letters in plenty.")...)
+		})
+	}
+}
+
+// TestPDFLoops: what names itself ends, at once and without text.
+func TestPDFLoops(t *testing.T) {
+	text := pdfFile("", "BT /F1 10 Tf 72 700 Td (Text) Tj ET")
+	again := strings.Repeat("/X Do ", 50)
+	forms := pdfFile("", again+"BT /F1 10 Tf 72 700 Td (Text) Tj ET")
+	for name, c := range map[string]struct{ body, from, to string }{
+		"parent": {string(text), "/Parent 2 0 R /Contents", "/Parent 8 0 R /Contents"}, // itself
+		"kids":   {string(text), "/Kids [8 0 R ]", "/Kids [2 0 R ]"},
+		"forms":  {string(forms), "/Type /Page /Parent", "/Resources << /XObject << /X 9 0 R >> >> /Parent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := strings.ReplaceAll(c.body, c.from, c.to)
+			if body == c.body {
+				t.Fatal("nothing was made a loop")
+			}
+			began := time.Now()
+			_, err := read(extract.PDF, []byte(body), extract.Limits{})
+			if time.Since(began) > 10*time.Second || err != nil && !errors.Is(err, extract.ErrDamaged) {
+				t.Errorf("%v after %v", err, time.Since(began))
+			}
 		})
 	}
 }

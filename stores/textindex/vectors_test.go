@@ -155,6 +155,25 @@ func cosine(a, b []float32) (sum float64) {
 	return sum
 }
 
+// A tenant that was dropped and comes back has nothing of before, though nobody
+// has asked in between.
+func TestNearestAfterADrop(t *testing.T) {
+	x := inTemp(t)
+	v := randomVectors(30, 8, 6)
+	putVectors(t, x, "T", v[:10])
+	nearest(t, x, "T", v[0].Values, 1)
+	if err := x.DropTenant(t.Context(), "T"); err != nil {
+		t.Fatal(err)
+	}
+	putVectors(t, x, "T", v[10:])
+	if got := nearest(t, x, "T", v[0].Values, 100); len(got) != 20 {
+		t.Errorf("%d are found, want 20", len(got))
+	}
+	if got := nearest(t, x, "T", v[15].Values, 1); !slices.Equal(got, []string{"p15"}) {
+		t.Errorf("found %v", got)
+	}
+}
+
 // Many are compared by several processors; the answer is the same.
 func TestNearestOfMany(t *testing.T) {
 	const dims = 9
