@@ -338,8 +338,8 @@ type sent struct {
 }
 
 // senders is how many files are on their way at one time: while one is read,
-// another is written to the index.
-const senders = 3
+// others are written to the index, as one where they can.
+const senders = 4
 
 // sendAll gives out each file with a function that waits for what becomes of
 // it. None is on its way any more when it returns.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"strata/stores"
@@ -42,20 +43,9 @@ func (g *Ingester) workOff(ctx context.Context, want version, indexed func(passa
 		if err != nil {
 			return err
 		}
-		progress := false
-		for _, e := range page {
-			mine := want == version{e.Tenant, e.Document, e.Version} && e.Op == stores.OutboxPut
-			if h, ok := g.held[e.Seq]; ok && !mine && g.clock().Before(h.until) {
-				continue
-			}
-			err := g.do(ctx, e)
-			if mine && err != nil {
-				return err
-			}
-			if mine {
-				indexed(len(e.Passages))
-			}
-			progress = progress || err == nil
+		progress, err := g.workPage(ctx, page, want, indexed)
+		if err != nil {
+			return err
 		}
 		step()
 		switch {
@@ -72,21 +62,74 @@ func (g *Ingester) workOff(ctx context.Context, want version, indexed func(passa
 	}
 }
 
+// workPage does a page of entries and reports whether any was done. An error is
+// that of an entry of want.
+func (g *Ingester) workPage(ctx context.Context, page []stores.OutboxEntry, want version, indexed func(passages int)) (progress bool, err error) {
+	mine := func(e stores.OutboxEntry) bool {
+		return want == version{e.Tenant, e.Document, e.Version} && e.Op == stores.OutboxPut
+	}
+	waits := func(e stores.OutboxEntry) bool {
+		h, ok := g.held[e.Seq]
+		return ok && !mine(e) && g.clock().Before(h.until)
+	}
+	for alone := false; len(page) > 0; {
+		if waits(page[0]) {
+			page = page[1:]
+			continue
+		}
+		n := 1
+		for passages := len(page[0].Passages); !alone && n < len(page) && joins(page[0], page[n]) && !waits(page[n]); n++ {
+			if passages += len(page[n].Passages); passages > batchSize {
+				break
+			}
+		}
+		err := g.do(ctx, page[:n]...)
+		if err != nil && n > 1 { // whose fault it is shows one by one
+			alone = true
+			continue
+		}
+		for _, e := range page[:n] {
+			switch {
+			case mine(e) && err != nil:
+				return progress, err
+			case mine(e):
+				indexed(len(e.Passages))
+			}
+		}
+		progress, page = progress || err == nil, page[n:]
+	}
+	return progress, nil
+}
+
+// joins tells whether the index may take two puts as one: what is written for
+// each costs most of what it takes.
+func joins(a, b stores.OutboxEntry) bool {
+	return a.Op == stores.OutboxPut && b.Op == stores.OutboxPut && a.Tenant == b.Tenant
+}
+
 // do makes one change to the index and takes its entry out. The order makes a
 // crash in between harmless: the change is made once more.
-func (g *Ingester) do(ctx context.Context, e stores.OutboxEntry) error {
+// Several entries are puts that join, and are not held when that fails.
+func (g *Ingester) do(ctx context.Context, entries ...stores.OutboxEntry) error {
+	e := entries[0]
+	seqs := []int64{e.Seq}
+	for _, more := range entries[1:] {
+		e.Passages, seqs = slices.Concat(e.Passages, more.Passages), append(seqs, more.Seq)
+	}
 	err := g.apply(ctx, e)
 	if err == nil {
-		err = g.ledger.OutboxDone(ctx, []int64{e.Seq})
+		err = g.ledger.OutboxDone(ctx, seqs)
 	}
 	if err == nil {
-		delete(g.held, e.Seq)
+		for _, seq := range seqs {
+			delete(g.held, seq)
+		}
 		if e.Op == stores.OutboxPut {
 			note(g.searchable)
 		}
 		return nil
 	}
-	if ctx.Err() != nil { // the caller's end says nothing about the index
+	if ctx.Err() != nil || len(entries) > 1 { // the caller's end says nothing about the index
 		return err
 	}
 	h := g.held[e.Seq]
