@@ -21,13 +21,18 @@ type checking struct {
 
 // checked is what became of one question.
 type checked struct {
-	Line     int      `json:"line"`
-	Question string   `json:"question"`
-	OK       bool     `json:"ok"`
-	Intent   string   `json:"intent"`
-	Sources  []string `json:"sources"` // title > section of what was given
-	Wrong    []string `json:"wrong"`   // each in a sentence
+	Line     int       `json:"line"`
+	Question string    `json:"question"`
+	OK       bool      `json:"ok"`
+	Intent   string    `json:"intent"`
+	Sources  []string  `json:"sources"`  // title > section of what was given
+	Passages []fitting `json:"passages"` // best first
+	Wrong    []string  `json:"wrong"`    // each in a sentence
 }
+
+// shownPassages is of how many passages a failed question's line tells how well
+// they fit.
+const shownPassages = 3
 
 // lateTries is how often a question is asked whose documents came too late: a
 // busy machine is no wrong answer.
@@ -43,7 +48,7 @@ func (c *checking) run(q question) (checked, error) {
 			return r, err
 		}
 	}
-	r.Intent = e.Intent
+	r.Intent, r.Passages = e.Intent, e.passages()
 	wrong := func(format string, args ...any) { r.Wrong = append(r.Wrong, fmt.Sprintf(format, args...)) }
 	sources := e.sources()
 	for _, s := range sources {
@@ -114,7 +119,7 @@ func (c *checking) compareSource(q question, e *explanation, sources []source, w
 // late tells whether documents were left out for their time.
 func (e *explanation) late() bool {
 	for _, s := range e.Skipped {
-		if s.Reason == "late" || s.Reason == "busy" {
+		if s.Reason == "busy" || s.Reason == "late" || strings.HasSuffix(s.Reason, " late") {
 			return true
 		}
 	}
@@ -178,6 +183,9 @@ func (r *checked) print(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, "failed  line %-4d %s: %s\n", r.Line, question, plain(strings.Join(r.Wrong, "; ")))
+	for _, f := range r.Passages[:min(len(r.Passages), shownPassages)] {
+		fmt.Fprintf(w, "                  %s by words %s, by vectors %s\n", plain(f.ID), byWords(f.Words), byVectors(f.Vectors))
+	}
 }
 
 // onRunning asks the running program.

@@ -54,7 +54,7 @@ func TestCheck(t *testing.T) {
 `
 	code1, stdout, stderr := check(bad)
 	for _, want := range []string{"failed  line 1 ", "the intent is rag, not chat", `hr/leave.md is given, but not its section "Sick leave"; given is Leave policy`, `"thirty days" is given`, "failed  line 6 ",
-		"hr/bands.md is not given", "there is no document hr/none.md", `"sixteen weeks" is not given`, "ok      line 11"} {
+		"hr/bands.md is not given", " by words 0.", ", by vectors -\n", "there is no document hr/none.md", `"sixteen weeks" is not given`, "ok      line 11"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("no %q in\n%s", want, stdout)
 		}
@@ -69,9 +69,15 @@ func TestCheck(t *testing.T) {
 			Line           int
 			OK             bool
 			Wrong, Sources []string
+			Passages       []struct {
+				ID      string
+				Words   float64
+				Vectors *float64
+			}
 		}
 	}
-	if err := json.Unmarshal([]byte(stdout), &r); err != nil || r.Questions != 4 || r.Failed != 3 || len(r.Results) != 4 || r.Results[0].Line != 1 || len(r.Results[0].Wrong) != 3 || !r.Results[3].OK || len(r.Results[3].Sources) == 0 {
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil || r.Questions != 4 || r.Failed != 3 || len(r.Results) != 4 || r.Results[0].Line != 1 || len(r.Results[0].Wrong) != 3 || !r.Results[3].OK || len(r.Results[3].Sources) == 0 ||
+		len(r.Results[3].Passages) == 0 || r.Results[3].Passages[0].ID == "" || r.Results[3].Passages[0].Words <= 0 || r.Results[3].Passages[0].Vectors != nil {
 		t.Errorf("as JSON: %v %s", err, stdout)
 	}
 	if n := asked.Load(); n > 0 {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -13,17 +15,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"strata/assemble"
-	"strata/intent"
 	"strata/internal/eval"
 	"strata/internal/tokens"
-	"strata/policy"
 	"strata/stores"
 )
 
 func (p *program) evalRetrievalCommand() *cobra.Command {
-	var asJSON bool
-	var onServer bool
+	var how evalHow
 	cmd := &cobra.Command{
 		Use: "retrieval DIR", Short: "Measure how well passages are found",
 		Long: `Take a corpus into a store of its own, which is removed afterwards, ask every
@@ -34,20 +32,33 @@ question's relevant passages in the first 5 or 10, hit whether one is among
 them, and block_tokens what a request with the question would be given, on
 average. Questions without a relevant passage do not count. They are
 searched in a file, or with --on-server on the Weaviate server of index.url, which
-keeps nothing of them.`,
+keeps nothing of them.
+
+These figures are of the words alone. Where an embedder or a cross-encoder is
+configured, those of all together are shown too. What relevance costs and keeps
+out is shown as floor_cost, the recall@10 that is lost to it, and with --foreign as
+the share of another set's questions that are given something nevertheless.`,
 		Example: `  strata eval retrieval sets/handbook
+  strata eval retrieval sets/handbook --foreign sets/statutes,sets/cooking
   STRATA_INDEX_URL=http://127.0.0.1:8080 strata eval retrieval sets/handbook --on-server
   strata eval retrieval sets/handbook --json | jq '."recall@5"'`,
 		Args: exactlyOne("a folder with corpus.jsonl, queries.jsonl and qrels.jsonl"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			return p.evalRetrieval(ctx, args[0], onServer, asJSON)
+			return p.evalRetrieval(ctx, args[0], how)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
-	cmd.Flags().BoolVar(&onServer, "on-server", false, "search on the server of index.url")
+	cmd.Flags().BoolVar(&how.asJSON, "json", false, "as JSON")
+	cmd.Flags().BoolVar(&how.onServer, "on-server", false, "search on the server of index.url")
+	cmd.Flags().StringSliceVar(&how.foreign, "foreign", nil, "folders of other sets, whose questions are asked too")
 	return cmd
+}
+
+// evalHow is how a set is measured.
+type evalHow struct {
+	asJSON, onServer bool
+	foreign          []string // folders
 }
 
 // retrieved are the figures of a set.
@@ -55,25 +66,29 @@ type retrieved struct {
 	Set      string `json:"set"`
 	Passages int    `json:"passages"`
 	eval.Figures
-	Blocks float64 `json:"block_tokens"` // tokens of a request's block, on average
-	Given  float64 `json:"block_share"`  // share of the questions that get one, 0-1
-	Ingest float64 `json:"ingest_s"`     // seconds until the corpus could be searched
+	All     *eval.Figures      `json:"all,omitempty"`     // with what is configured beside the words
+	Blocks  float64            `json:"block_tokens"`      // tokens of a request's block, on average
+	Given   float64            `json:"block_share"`       // share of the questions that get one, 0-1
+	Cost    float64            `json:"floor_cost"`        // recall@10 that is lost to the floor, 0-1
+	Foreign map[string]float64 `json:"foreign,omitempty"` // by set, the share of its questions that get a block, 0-1
+	Ingest  float64            `json:"ingest_s"`          // seconds until the corpus could be searched
 }
 
 // evalTenant is whose the corpus is. Its store holds nothing else.
 const evalTenant = "eval"
 
-func (p *program) evalRetrieval(ctx context.Context, dir string, onServer, asJSON bool) error {
+func (p *program) evalRetrieval(ctx context.Context, dir string, how evalHow) error {
 	l, err := p.load()
 	if err != nil {
 		return err
 	}
-	set, err := eval.Load(dir)
+	sets, err := loadSets(append([]string{dir}, how.foreign...))
 	if err != nil {
 		return usageError{err}
 	}
+	set := sets[0]
 	server := ""
-	if onServer {
+	if how.onServer {
 		if server, err = indexServer(l.Config.Index.URL); err != nil || server == "" {
 			return usageError{errors.New("--on-server: index.url names no server; set it (STRATA_INDEX_URL), as http://127.0.0.1:8080")}
 		}
@@ -104,10 +119,10 @@ func (p *program) evalRetrieval(ctx context.Context, dir string, onServer, asJSO
 	if r.Queries == 0 {
 		return usageError{fmt.Errorf("%s: no question has a relevant passage, so there is nothing to score; qrels.jsonl names them by query_id and doc_id", dir)}
 	}
-	if r.Blocks, r.Given, err = x.blocks(ctx, set); err != nil {
+	if err := x.measureBlocks(ctx, set, sets[1:], &r); err != nil {
 		return err
 	}
-	if asJSON {
+	if how.asJSON {
 		return p.printJSON(r)
 	}
 	return p.printRetrieved(r)
@@ -149,44 +164,22 @@ feed:
 	return x.settle(ctx)
 }
 
-// blocks assembles what each question would be given, as one for the
-// documents, and returns the tokens on average and how many got any.
-func (x *scratch) blocks(ctx context.Context, set eval.Set) (tokens, share float64, err error) {
-	b := x.backends.Load()
-	parts, err := x.walkContext(b)
-	if err != nil {
-		return 0, 0, err
-	}
-	caller := policy.Caller{Tenant: evalTenant, Mode: policy.On, Stage: policy.Recall}
-	plan := parts.Plans.PlanFor(caller, intent.Verdict{Intent: intent.RAG, Confidence: 1})
-	plan.Deadline = indexPatience // what is found is measured, and not this machine
-	open, err := b.ledger.Open(ctx, caller.Scope(), stores.Links{})
-	if err != nil {
-		return 0, 0, err
-	}
-	n := 0.0
-	for _, q := range set.Queries {
-		if len(set.Relevant[q.ID]) == 0 {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return 0, 0, err
-		}
-		r := parts.Assembler.Assemble(ctx, assemble.Query{Scope: caller.Scope(), Words: q.Text, Room: -1}, plan, open)
-		n++
-		tokens += float64(r.Tokens)
-		if r.Volatile != "" {
-			share++
-		}
-	}
-	return tokens / n, share / n, nil
-}
-
 func (p *program) printRetrieved(r retrieved) error {
-	fmt.Fprintf(p.stdout, "%s: %d passages, taken in within %.1f s; %d questions\n\n", plain(r.Set), r.Passages, r.Ingest, r.Queries)
-	t := newTable("RECALL@5", "RECALL@10", "HIT@5", "MRR@10", "NDCG@10", "P50 MS", "P95 MS", "BLOCK TOKENS", "WITH A BLOCK")
+	fmt.Fprintf(p.stdout, "%s: %d passages, taken in within %.1f s; %d questions\n", plain(r.Set), r.Passages, r.Ingest, r.Queries)
 	figure := func(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
-	t.add(figure(r.Recall5), figure(r.Recall10), figure(r.Hit5), figure(r.MRR10), figure(r.NDCG10), fmt.Sprintf("%.2f", r.P50),
-		fmt.Sprintf("%.2f", r.P95), fmt.Sprintf("%.0f", r.Blocks), fmt.Sprintf("%.1f %%", 100*r.Given))
-	return t.write(p.stdout)
+	found := newTable("FOUND BY", "RECALL@5", "RECALL@10", "HIT@5", "MRR@10", "NDCG@10", "P50 MS", "P95 MS")
+	add := func(what string, f eval.Figures) {
+		found.add(what, figure(f.Recall5), figure(f.Recall10), figure(f.Hit5), figure(f.MRR10), figure(f.NDCG10), fmt.Sprintf("%.2f", f.P50), fmt.Sprintf("%.2f", f.P95))
+	}
+	add("words", r.Figures)
+	if r.All != nil {
+		add("all together", *r.All)
+	}
+	percent := func(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
+	given := newTable("QUESTIONS OF", "WITH A BLOCK", "BLOCK TOKENS", "RECALL@10 LOST")
+	given.add(r.Set, percent(r.Given), fmt.Sprintf("%.0f", r.Blocks), percent(r.Cost))
+	for _, name := range slices.Sorted(maps.Keys(r.Foreign)) {
+		given.add(name, percent(r.Foreign[name]), "", "")
+	}
+	return p.printTables(found, given)
 }

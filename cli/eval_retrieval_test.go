@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"strata/internal/upstreamtest"
 	"strata/internal/weaviateserver"
 )
 
@@ -46,6 +47,9 @@ func TestEvalRetrieval(t *testing.T) {
 			t.Errorf("%s: %v, want %v", key, r[key], want)
 		}
 	}
+	if _, there := r["all"]; there || r["foreign"] != nil || r["floor_cost"] != 0.0 {
+		t.Errorf("nothing but words, and no other set: %v", r)
+	}
 	for _, key := range []string{"p50_ms", "p95_ms", "block_tokens", "ingest_s"} {
 		if got, ok := r[key].(float64); !ok || got <= 0 {
 			t.Errorf("%s: %v", key, r[key])
@@ -57,6 +61,41 @@ func TestEvalRetrieval(t *testing.T) {
 	code, stdout, _ = run(t, t.TempDir(), nil, "eval", "retrieval", set)
 	if code != 0 || !strings.Contains(stdout, "RECALL@5") || !strings.Contains(stdout, "0.750") {
 		t.Errorf("as a table: %d\n%s", code, stdout)
+	}
+}
+
+// What an embedder adds, and what questions of another set are given.
+func TestEvalRetrievalWithAnEmbedder(t *testing.T) {
+	set, other := retrievalSet(t), filepath.Join(t.TempDir(), "cooking")
+	if err := os.Mkdir(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, other, "corpus.jsonl", `{"_id":"soup","text":"Boil the leeks."}`+"\n")
+	write(t, other, "queries.jsonl", `{"_id":"q1","text":"How long do leeks boil?"}`+"\n"+`{"_id":"q2","text":"How many days of annual leave?"}`+"\n")
+	write(t, other, "qrels.jsonl", `{"query_id":"q1","doc_id":"soup","score":1}`+"\n")
+	models := upstreamtest.New(t, upstreamtest.OpenAI())
+	env := []string{"STRATA_EMBEDDER_BASE_URL=" + models.URL() + "/v1", "STRATA_EMBEDDER_MODEL=text-embedding-3-small"}
+	code, stdout, stderr := run(t, t.TempDir(), env, "eval", "retrieval", set, "--foreign", other, "--json")
+	var r struct {
+		Recall float64 `json:"recall@5"`
+		All    struct {
+			Queries int
+			Recall  float64 `json:"recall@5"`
+		}
+		Foreign map[string]float64
+	}
+	if err := json.Unmarshal([]byte(stdout), &r); code != 0 || err != nil {
+		t.Fatalf("%d %v %s\n%s", code, err, stderr, stdout)
+	}
+	if r.Recall != 0.75 || r.All.Queries != 2 || r.All.Recall < 0.75 || r.Foreign["cooking"] != 0.5 {
+		t.Errorf("%+v", r)
+	}
+	code, stdout, _ = run(t, t.TempDir(), env, "eval", "retrieval", set, "--foreign", other)
+	if code != 0 || !strings.Contains(stdout, "\nall together  ") || !strings.Contains(stdout, "\ncooking") || !strings.Contains(stdout, "50.0 %") {
+		t.Errorf("as a table: %d\n%s", code, stdout)
+	}
+	if code, _, stderr := run(t, t.TempDir(), nil, "eval", "retrieval", set, "--foreign", t.TempDir()); code != 2 || !strings.Contains(stderr, "corpus.jsonl") {
+		t.Errorf("no other set: %d %s", code, stderr)
 	}
 }
 

@@ -80,10 +80,12 @@ type explanation struct {
 	Tokens int `json:"block_tokens"`
 	Cached int `json:"cached_tokens"`
 	Layers []struct {
-		Name   string   `json:"name"`
-		IDs    []string `json:"ids"`
-		Tokens int      `json:"tokens"`
-		Millis float64  `json:"ms"`
+		Name    string    `json:"name"`
+		IDs     []string  `json:"ids"`
+		Scores  []float64 `json:"scores"`
+		Cosines []float64 `json:"cosines"`
+		Tokens  int       `json:"tokens"`
+		Millis  float64   `json:"ms"`
 	} `json:"layers"`
 	Skipped []struct {
 		Name   string `json:"name"`
@@ -276,5 +278,44 @@ func (p *program) printLayers(e explanation) error {
 	for _, s := range e.Skipped {
 		skipped.add(s.Name, s.Reason, s.ID)
 	}
-	return p.printTables(layers, skipped)
+	passages := newTable("PASSAGE", "BY WORDS", "BY VECTORS")
+	for _, f := range e.passages() {
+		passages.add(f.ID, byWords(f.Words), byVectors(f.Vectors))
+	}
+	return p.printTables(layers, passages, skipped)
+}
+
+// fitting is a passage that was given, and how well it fits the question.
+type fitting struct {
+	ID      string   `json:"id"`
+	Words   float64  `json:"words"`             // share of the question that it covers, 0-1
+	Vectors *float64 `json:"vectors,omitempty"` // cosine; nil = vectors did not find it
+}
+
+// passages are those of the knowledge layer, best first. Those of a tool loop's
+// further calls have no figures.
+func (e *explanation) passages() []fitting {
+	out := []fitting{}
+	for _, l := range e.Layers {
+		if l.Name != "knowledge" || len(l.Scores) != len(l.IDs) {
+			continue
+		}
+		for i, id := range l.IDs {
+			f := fitting{ID: id, Words: l.Scores[i]}
+			if i < len(l.Cosines) && l.Cosines[i] != 0 {
+				f.Vectors = &l.Cosines[i]
+			}
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func byWords(cover float64) string { return strconv.FormatFloat(cover, 'f', 2, 64) }
+
+func byVectors(cosine *float64) string {
+	if cosine == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*cosine, 'f', 2, 64)
 }
