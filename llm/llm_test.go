@@ -160,12 +160,18 @@ func TestBreaker(t *testing.T) {
 func TestCallerLeaves(t *testing.T) {
 	up := upstreamtest.New(t, upstreamtest.Always(upstreamtest.Respond(200).Silence()))
 	client := llm.New(llm.Config{BaseURL: up.URL()})
-	for range 6 {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		if _, err := client.Ask(ctx, "m", "s", "u", 5); !errors.Is(err, context.DeadlineExceeded) {
+	for n := range 6 {
+		ctx, leave := context.WithCancel(t.Context())
+		go func() {
+			for up.Calls() == n && ctx.Err() == nil {
+				time.Sleep(time.Millisecond)
+			}
+			leave()
+		}()
+		if _, err := client.Ask(ctx, "m", "s", "u", 5); !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}
-		cancel()
+		leave()
 	}
 	if up.Calls() != 6 {
 		t.Errorf("%d calls, want 6", up.Calls())
