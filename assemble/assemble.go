@@ -102,6 +102,13 @@ type Skipped struct {
 	ID     string `json:"id,omitempty"`
 }
 
+// Source is where passages of the volatile block are from.
+type Source struct {
+	Document string `json:"document"` // id
+	Title    string `json:"title,omitempty"`
+	Section  string `json:"section,omitempty"` // path of headings, pages or rows at its end
+}
+
 // Result is the context of one request and how it came about.
 type Result struct {
 	Stable    string   // for the end of the leading system message
@@ -109,6 +116,7 @@ type Result struct {
 	StableIDs []string // in their order in Stable
 	Chosen    bool     // the stable block could be chosen, be it empty: it stands for the session
 	Items     []string // in their order in Volatile
+	Sources   []Source // of the passages in Volatile, in their order
 	Context   string   // full, partial, none
 	Reason    string   // no_match, late, ledger, store_unavailable, vectors, rerank, window, no_user, or ""
 	Tokens    int      // of both texts, by the counts made when their parts were written

@@ -13,6 +13,9 @@ const (
 	// two judged sets this finds 2 to 4 % more than one floor for all, and a
 	// question about something else still gets nothing.
 	restOfFloor = 0.5
+	// restMeasured is the same where it is known what unrelated questions find:
+	// then the best one tells more.
+	restMeasured = 0.25
 	// floorZH is the part of a floor that holds for Chinese, where covers are
 	// lower: half of the right questions' best is above 0.41 and of foreign
 	// ones' above 0.14, in English above 0.54 and 0.29.
@@ -21,15 +24,17 @@ const (
 	sureOfFloor = 2
 	// aboveUnrelated is how much better the best passage has to fit than those
 	// that unrelated questions find, as a logarithm: 1.5 times.
-	aboveUnrelated = 0.43
-	// perDeviation is what a cosine is worth, as a logarithm of fit, for each
-	// deviation that it is above those of unrelated texts.
-	perDeviation = 0.5
+	aboveUnrelated = 0.41
 	// nearRest is how many deviations above unrelated texts a passage has to be
-	// that hardly has words of the question.
+	// that hardly has words of the question: about as near as the nearest of some
+	// thousand texts that have nothing to do with it.
 	nearRest = 3
-	// nearAlone is the same for the best one, where nothing else tells that the
-	// question is on the subject.
+	// perDeviation is what a cosine adds for each deviation above nearEven, and
+	// takes away for each below it, as a logarithm of fit.
+	nearEven     = 3.25
+	perDeviation = 0.25
+	// nearAlone is how many deviations are enough for the best passage whatever
+	// words it has: the question may be in another language.
 	nearAlone = 4.5
 	// leastFit stands for all that is less, as a logarithm.
 	leastFit = -3
@@ -39,6 +44,7 @@ const (
 type bar struct {
 	floor     float64 // share of the question that the best passage must cover; 0 = nothing is asked
 	sure      float64
+	strict    bool // the best passage must cover floor in any case
 	language  string
 	noise     stores.Noise // of the vectors; no SD = they were not asked
 	unrelated unrelated
@@ -63,23 +69,34 @@ func (b *bar) deviations(cosine float64) float64 {
 // clears tells whether a passage fits well enough to be given where the best
 // one passes.
 func (b *bar) clears(c *candidate) bool {
-	return c.cover >= b.floor*restOfFloor || b.deviations(c.cosine) >= nearRest
+	return c.cover >= b.rest() || b.deviations(c.cosine) >= nearRest
+}
+
+// rest is the cover that every passage must have that is given for its words.
+func (b *bar) rest() float64 {
+	if b.unrelated.known {
+		return b.floor * restMeasured
+	}
+	return b.floor * restOfFloor
 }
 
 // passes tells whether the best cover, fit and cosine of what was found show
 // that it is on the question's subject.
 func (b *bar) passes(best *candidate) bool {
-	away, u := b.deviations(best.cosine), &b.unrelated
-	enough := best.cover >= b.floor*restOfFloor
+	away := b.deviations(best.cosine)
 	switch {
-	case b.floor <= 0 || best.cover >= b.sure:
+	case b.strict && best.cover < b.floor:
+		return false
+	case b.floor <= 0 || best.cover >= b.sure || away >= nearAlone:
 		return true
-	case b.noise.SD > 0 && u.near:
-		return logFit(best.fit)+perDeviation*away >= u.both+aboveUnrelated && (enough || away >= nearRest)
-	case u.words:
-		return enough && logFit(best.fit) >= u.fit+aboveUnrelated || away >= nearAlone
+	case !b.unrelated.known:
+		return best.cover >= b.floor
 	}
-	return best.cover >= b.floor || away >= nearAlone
+	fit := logFit(best.fit)
+	if b.noise.SD > 0 {
+		fit += perDeviation * (away - nearEven)
+	}
+	return best.cover >= b.rest() && fit >= b.unrelated.fit+aboveUnrelated
 }
 
 func logFit(fit float64) float64 { return max(leastFit, math.Log(max(fit, 1e-9))) }

@@ -3,6 +3,7 @@ package assemble
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"strata/intent"
 	"strata/stores"
@@ -48,6 +49,7 @@ func BenchmarkRAG(b *testing.B) {
 	a := New(Config{Ledger: l, Index: hits, Cache: heldRows{Prepare(l.memories)}})
 	q := ask("一线城市的住宿标准是多少？")
 	plan, open := planOf(intent.RAG), openingOf(l)
+	plan.Deadline = time.Minute // of the work, not of what else this machine does
 	b.ReportAllocs()
 	for b.Loop() {
 		if r := a.Assemble(b.Context(), q, plan, open); len(r.Items) != 5 {

@@ -204,7 +204,12 @@ func reasonOf(r Result, id string) string {
 // fixedHits is an index that finds the same in no time.
 type fixedHits []stores.Hit
 
-func (h fixedHits) Search(context.Context, string, string, int) ([]stores.Hit, error) { return h, nil }
+func (h fixedHits) Search(_ context.Context, _, query string, _ int) ([]stores.Hit, error) {
+	if isUnrelated(query) {
+		return nil, nil
+	}
+	return h, nil
+}
 
 // indexFunc answers every search by its query.
 type indexFunc func(query string) []stores.Hit

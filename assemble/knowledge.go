@@ -67,6 +67,7 @@ func (w *walk) knowledgeReader() func(context.Context) (knowledgeRead, error) {
 		a: w.a, ledger: w.a.cfg.Ledger, vectors: w.a.cfg.Vectors, scope: w.q.Scope, queries: w.questions(), want: want,
 		documents: w.open.Documents, bar: barOf(w.plan.Floor, w.language()), at: map[string]int{},
 	}
+	r.bar.strict = w.plan.Strict
 	return r.read
 }
 
@@ -104,7 +105,7 @@ func (r knowledgeReader) read(ctx context.Context) (knowledgeRead, error) {
 		}
 	}
 	under = r.readable(ctx, under)
-	if len(r.found) > 0 && !r.onSubject(ctx) {
+	if len(r.found) > 0 && !r.onSubject() {
 		var ids []string
 		for _, f := range r.found {
 			ids = append(ids, f.passage.ID)
@@ -118,16 +119,13 @@ func (r knowledgeReader) read(ctx context.Context) (knowledgeRead, error) {
 
 // onSubject tells whether anything that may be served is on the question's
 // subject.
-func (r *knowledgeReader) onSubject(ctx context.Context) bool {
+func (r *knowledgeReader) onSubject() bool {
 	var best candidate
 	for i := range r.all {
 		if c := &r.all[i]; c.passage != nil {
 			best.cover, best.fit = max(best.cover, c.cover), max(best.fit, c.fit)
 			best.cosine = max(best.cosine, c.cosine)
 		}
-	}
-	if r.bar.floor > 0 && (r.full || r.documents >= fewDocuments) {
-		r.bar.unrelated = r.a.unrelated(ctx, r.scope.Tenant, r.bar.language, r.documents)
 	}
 	return r.bar.passes(&best)
 }
@@ -176,6 +174,9 @@ func (r *knowledgeReader) look(ctx context.Context, limit int, deeper bool) erro
 		return err
 	}
 	r.takeWords(hits, len(hits) >= limit)
+	if r.bar.floor > 0 && (r.full || r.documents >= fewDocuments) {
+		r.bar.unrelated = r.a.unrelated(ctx, r.scope.Tenant, r.bar.language, r.documents)
+	}
 	// What the words alone would give is at hand before vectors are waited for.
 	if err := r.texts(ctx); err != nil || near.out == nil {
 		return err

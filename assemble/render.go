@@ -88,7 +88,7 @@ func renderVolatile(c contents, lang string, zone *time.Location) string {
 	writeLines(&b, volatileOpen, say.about)
 	if len(c.passages) > 0 {
 		writeLines(&b, "", say.facts)
-		for _, p := range c.passages {
+		for _, p := range joined(c.passages) {
 			writePassage(&b, p)
 		}
 	}

@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"math"
+	"slices"
 	"strata/policy"
 	"strata/stores"
 )
@@ -22,9 +23,10 @@ func (w *walk) finish() Result {
 	for i := range w.offers {
 		c.add(&w.offers[i])
 	}
+	c.passages = inReadingOrder(c.passages)
 	if !c.empty() {
 		r.Volatile = renderVolatile(c, w.language(), w.q.Zone)
-		r.Items = c.ids()
+		r.Items, r.Sources = c.ids(), c.sources()
 		r.Tokens += volatileFrame
 	}
 	for i := range w.offers {
@@ -119,6 +121,20 @@ func (c *contents) add(o *offer) {
 			c.memories = append(c.memories, it.memory)
 		}
 	}
+}
+
+// sources are what the block names, each once.
+func (c *contents) sources() (out []Source) {
+	for _, p := range joined(c.passages) {
+		s := Source{Document: p.Document, Title: p.Title, Section: p.Heading}
+		if s.Section == s.Title {
+			s.Section = ""
+		}
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // ids are in the order of the text.

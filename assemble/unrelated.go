@@ -14,7 +14,7 @@ const (
 	measuring    = 2                // at a time
 	measureLimit = 10 * time.Second // of one
 	measureAgain = 10 * time.Minute
-	measureSoon  = 30 * time.Second // where something was away
+	measureSoon  = 30 * time.Second // where the index was away
 	measuredMost = 10_000           // tenants and languages that are remembered
 	measureHits  = 5                // looked at for each question
 )
@@ -22,13 +22,10 @@ const (
 // unrelated is what questions find in a tenant's knowledge that have nothing to
 // do with it. How much is found by chance depends on what the documents speak
 // of and on how long passages are: the same cover means little in an
-// encyclopedia and much in a contract. Each figure is the mean of the highest
-// quarter.
+// encyclopedia and much in a contract.
 type unrelated struct {
-	fit   float64 // logarithm
-	words bool    // enough of them find anything for fit to tell something
-	both  float64 // with what vectors add
-	near  bool    // both is known
+	fit   float64 // mean of the highest quarter, as a logarithm
+	known bool    // enough of them find anything for fit to tell something
 }
 
 // measured are the tenants' figures, each in a language.
@@ -44,7 +41,7 @@ type measurement struct {
 	figures   unrelated // zero = not known
 	documents int
 	at        time.Time
-	away      bool          // index or vectors were
+	away      bool          // the index was
 	done      chan struct{} // of the one under way
 	running   bool
 }
@@ -108,32 +105,21 @@ func (m *measurement) stale(now time.Time, documents int) bool {
 	return 8*max(documents-m.documents, m.documents-documents) > m.documents && age > time.Second
 }
 
-// measure asks the tenant's knowledge the unrelated questions of a language,
-// first by words and then by vectors. It belongs to no request.
+// measure asks the tenant's knowledge the unrelated questions of a language. It
+// belongs to no request.
 func (a *Assembler) measure(m *measurement, tenant, language string, documents int) {
 	defer func() { <-a.measured.gate }()
 	ctx, cancel := context.WithTimeout(context.Background(), measureLimit)
 	defer cancel()
 	asked := unrelatedQuestions[language]
 	fits, err := guarded(ctx, func(ctx context.Context) ([]float64, error) { return a.fitsOf(ctx, tenant, asked) })
-	known := unrelatedOf(fits)
-	a.measured.mu.Lock()
-	m.at, m.documents, m.away, m.running = a.cfg.Clock(), documents, err != nil, false
-	if err == nil {
-		m.figures = known
-	}
-	close(m.done)
-	a.measured.mu.Unlock()
-	if err != nil || a.cfg.Vectors == nil {
-		return
-	}
-	near, err := guarded(ctx, func(ctx context.Context) (Near, error) { return a.cfg.Vectors.Nearest(ctx, tenant, asked, 1) })
 	a.measured.mu.Lock()
 	defer a.measured.mu.Unlock()
-	m.away = err != nil
-	if noise := near.Noise[language]; err == nil && noise.SD > 0 && len(near.Hits) == len(asked) {
-		m.figures = known.with(near, bar{noise: noise}, fits)
+	m.at, m.documents, m.away, m.running = a.cfg.Clock(), documents, err != nil, false
+	if err == nil {
+		m.figures = unrelatedOf(fits)
 	}
+	close(m.done)
 }
 
 // fitsOf are the logarithms of the best fits of questions.
@@ -155,19 +141,7 @@ func (a *Assembler) fitsOf(ctx context.Context, tenant string, questions []strin
 
 func unrelatedOf(fits []float64) unrelated {
 	top := quarter(fits)
-	return unrelated{fit: highest(fits), words: len(top) > 0 && top[0] > leastFit}
-}
-
-// with adds what vectors find to what words find.
-func (u unrelated) with(near Near, b bar, fits []float64) unrelated {
-	both := slices.Clone(fits)
-	for i, hits := range near.Hits {
-		if len(hits) > 0 {
-			both[i] += perDeviation * b.deviations(hits[0].Score)
-		}
-	}
-	u.both, u.near = highest(both), true
-	return u
+	return unrelated{fit: highest(fits), known: len(top) > 0 && top[0] > leastFit}
 }
 
 // quarter is the highest quarter of list, in rising order.

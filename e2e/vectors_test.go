@@ -24,7 +24,6 @@ type embedder struct {
 	*httptest.Server
 	mu    sync.Mutex
 	down  bool
-	model string // "" = any; else the only one that it has
 	slow  time.Duration
 	gate  func(texts []string) // called before each answer
 	texts map[string]int       // how often each was embedded

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,8 +75,10 @@ func hashed(words ...string) []float32 {
 
 // embedded is a fixture with an embedder whose space is kept, and the works
 // running.
-func embedded(t *testing.T) (f fixture, e *fakeEmbedder, stop func()) {
+func embedded(t *testing.T, failing ...func(method string) error) (f fixture, e *fakeEmbedder, stop func()) {
 	f.ledger, f.index, e = newLedger(), newIndex(), &fakeEmbedder{}
+	for _, f.ledger.failing = range failing {
+	}
 	f.ledger.space = stores.Space{ID: "s1", Dims: 16}
 	f.Ingester = ingest.New(ingest.Config{Ledger: f.ledger, Index: f.index, Vectors: f.index, Embed: e.embed})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -156,26 +159,23 @@ func TestRefusedPassage(t *testing.T) {
 	})
 }
 
-// The index may be down too; nothing that has its vector is embedded again.
-func TestVectorIndexDown(t *testing.T) {
+// The ledger may be down too; nothing that has its vector is embedded again.
+func TestLedgerDownWhileEmbedding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, e, stop := embedded(t)
-		defer stop()
-		f.put(t, "t1", "a.md", longText(6))
-		synctest.Wait()
-		f.ledger.mu.Lock()
-		f.ledger.failing = func(method string) error {
-			if method == "EmbedDone" {
+		var down atomic.Bool
+		f, e, stop := embedded(t, func(method string) error {
+			if method == "EmbedDone" && down.Load() {
 				return errors.New("killed")
 			}
 			return nil
-		}
-		f.ledger.mu.Unlock()
+		})
+		defer stop()
+		f.put(t, "t1", "a.md", longText(6))
+		synctest.Wait()
+		down.Store(true)
 		f.put(t, "t1", "b.md", longText(2))
 		time.Sleep(time.Minute)
-		f.ledger.mu.Lock()
-		f.ledger.failing = func(string) error { return nil }
-		f.ledger.mu.Unlock()
+		down.Store(false)
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if n := f.index.vectorCount("t1"); n != 8 || len(e.texts()) != 8 {
@@ -200,7 +200,7 @@ func TestDeletedWhileEmbedding(t *testing.T) {
 			return nil
 		})
 		f.put(t, "t1", "a.md", longText(20))
-		time.Sleep(time.Minute)
+		time.Sleep(5 * time.Second) // before the outbox is looked at by the clock
 		synctest.Wait()
 		if n := f.index.vectorCount("t1"); n != 0 {
 			t.Errorf("%d vectors are left", n)

@@ -97,7 +97,8 @@ type Plan struct {
 	Layers   []LayerPlan // highest authority first
 	Budget   int         // tokens of the whole block
 	Deadline time.Duration
-	Floor    float64 // least share of a query's rarity that the best passage must cover
+	Floor    float64 // share of a query's rarity that the best passage must cover, while nothing tells more
+	Strict   bool    // it must cover that whatever else tells that it is on the subject
 
 	Read   bool // fetch and assemble
 	Inject bool

@@ -152,7 +152,7 @@ func (t Table) PlanFor(c Caller, v intent.Verdict) Plan {
 	}
 	p := Plan{Intent: v.Intent, Layers: row.Layers, Budget: row.Budget, Deadline: row.Deadline, Floor: row.Floor}
 	if v.Stage == "probe" && row.ProbeFloor > 0 {
-		p.Floor = row.ProbeFloor
+		p.Floor, p.Strict = row.ProbeFloor, true
 	}
 	if c.Tenant == "" || c.Task != "" {
 		p.Layers = nil

@@ -36,7 +36,7 @@ func TestDefaultTable(t *testing.T) {
 	}
 	for _, tt := range tests {
 		p := table.PlanFor(c, tt.verdict)
-		if p.Budget != tt.budget || p.Deadline != tt.deadline || p.Floor != tt.floor || layersOf(p) != tt.layers {
+		if p.Budget != tt.budget || p.Deadline != tt.deadline || p.Floor != tt.floor || layersOf(p) != tt.layers || p.Strict != (tt.verdict.Stage == "probe") {
 			t.Errorf("%+v: %+v", tt.verdict, p)
 		}
 	}

@@ -79,6 +79,9 @@ func (x *exchange) appendOwnHeaders(dst []byte) []byte {
 		dst = append(dst, "\r\nX-Strata-Session: "...)
 		dst = append(dst, d.session...)
 	}
+	if x.parts != nil && x.parts.Citations {
+		dst = appendCitations(dst, d.result.Sources)
+	}
 	dst = append(dst, "\r\nServer-Timing: strata;dur="...)
 	dst = strconv.AppendFloat(dst, float64(x.sent.Sub(x.began))/float64(time.Millisecond), 'f', 3, 64)
 	return append(dst, "\r\n"...)

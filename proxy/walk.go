@@ -305,7 +305,7 @@ func (x *exchange) insert() {
 // drop notes that nothing of what was gathered goes upstream.
 func (x *exchange) drop(reason string) {
 	d := &x.d
-	d.result.Tokens, d.result.Items, d.result.StableIDs = 0, nil, nil
+	d.result.Tokens, d.result.Items, d.result.StableIDs, d.result.Sources = 0, nil, nil, nil
 	if reason == "" {
 		reason = "no_match"
 	}

@@ -107,6 +107,37 @@ func TestOlderStoreIsMigrated(t *testing.T) {
 	}
 }
 
+// A program of the schema before knows no vectors. What it has put gets them
+// when the space is kept again.
+func TestVersionsOfAProgramWithoutVectors(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	put := func(id string, more ...string) {
+		t.Helper()
+		l, err := New(t.Context(), Config{Path: path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		if n, err := l.SetSpace(t.Context(), stores.Space{ID: "s1"}); err != nil || n != len(more) {
+			t.Errorf("%d versions lack vectors, want %v: %v", n, more, err)
+		}
+		if _, err := l.PutDocument(t.Context(), "acme", stores.Draft{ID: id, Passages: []stores.Passage{{Text: "x"}}}); err != nil {
+			t.Error(err)
+		}
+	}
+	put("a")
+	put("b")
+	db, err := openFile(path, writerOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.Exec("UPDATE versions SET vectors = 'none' WHERE document = 'b'; DELETE FROM embeds WHERE document = 'b'")
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	put("c", "b")
+}
+
 func TestRefusedStoresStayAsTheyAre(t *testing.T) {
 	cases := map[string]struct {
 		want error
