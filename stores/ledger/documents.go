@@ -54,7 +54,7 @@ WHERE d.tenant = $1 AND d.id = $2`, []any{tenant, d.ID}, &latest, &state, &title
 		return stores.PutResult{}, err
 	}
 	same := title == d.Title && sum == d.SHA256 && groups == packList(d.Groups) && effective == micros(d.Effective) && expires == micros(d.Expires)
-	if same && (state == statePending || state == stateScheduled || state == statePublished) {
+	if same && (state == statePending || state == stateScheduled || state == statePublished || state == stateExpired) {
 		return stores.PutResult{Version: latest, Unchanged: true, Passages: passages}, nil
 	}
 	version := latest + 1
