@@ -48,7 +48,11 @@ func fill() {
 
 // worker runs this test's program with an argument.
 func worker(argument string) ingest.Worker {
-	return ingest.Worker{Command: []string{os.Args[0], argument}}
+	w := ingest.Worker{Command: []string{os.Args[0], argument}}
+	if raceDetector {
+		w.Memory = 1 << 30
+	}
+	return w
 }
 
 func apart(t *testing.T, w ingest.Worker) (fixture, string) {
