@@ -164,7 +164,7 @@ func TestCSV(t *testing.T) {
 		"tabs":       {"a\tb\n1\t2\n", []string{"head a|b", "row2 1|2"}},
 		"ragged":     {"a,b\n1,2,3\n4\n", []string{"head a|b", "row2 1|2|3", "row3 4"}},
 		"two tables": {"List\n\na,b\n1,2\n\nc,d\n3,4\n", []string{"p List", "head a|b", "row4 1|2", "head c|d", "row7 3|4"}},
-		"quoted":     {"a;b\n\"x, y, z\";\"p, q, r\"\n\"u, v, w\";1\n\"k, l, m\";2\n", []string{"head a|b", "row2 x, y, z|p, q, r", "row3 u, v, w|1", "row4 k, l, m|2"}},
+		"quoted":     {"\"a, b\";c\n\"d, e\";f\n\"g, h\";i\n", []string{"head a, b|c", "row2 d, e|f", "row3 g, h|i"}},
 		"a gap":      {"a,b\n1,x\n\n2,y\n", []string{"head a|b", "row2 1|x", "row4 2|y"}},
 		"one column": {"Holiday\n2026-01-01\n2026-05-01\n", []string{"head Holiday", "row2 2026-01-01", "row3 2026-05-01"}},
 	} {
