@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +48,11 @@ func fill() {
 
 // worker runs this test's program with an argument.
 func worker(argument string) ingest.Worker {
-	return ingest.Worker{Command: []string{os.Args[0], argument}}
+	w := ingest.Worker{Command: []string{os.Args[0], argument}}
+	if raceDetector {
+		w.Memory = 1 << 30
+	}
+	return w
 }
 
 func apart(t *testing.T, w ingest.Worker) (fixture, string) {
@@ -120,7 +126,9 @@ func TestWorkerLimits(t *testing.T) {
 		"time":         {with(worker("sleep"), func(w *ingest.Worker) { w.Time = 200 * time.Millisecond }), plain, ingest.ErrLimit, "200ms"},
 		"memory":       {with(worker("fill"), func(w *ingest.Worker) { w.Memory = 64 << 20 }), plain, ingest.ErrLimit, "64 MB of memory"},
 		"zip":          {worker(ingest.WorkerCommand), bomb, ingest.ErrLimit, "times its size"},
+		"text":         {with(worker(ingest.WorkerCommand), func(w *ingest.Worker) { w.Text = 2 << 20 }), ingest.Source{ID: "a.csv", Body: bytes.Repeat([]byte("a row of text,1\n"), 200_000)}, ingest.ErrLimit, "2 MB of text"},
 		"broken off":   {worker("break"), plain, ingest.ErrDamaged, "broke off"},
+		"long texts":   {worker("break"), ingest.Source{ID: "a.md", Body: bytes.Repeat([]byte("-\n"), 150_000)}, ingest.ErrDamaged, "broke off"}, // read apart too
 		"damaged":      {worker(ingest.WorkerCommand), ingest.Source{ID: "a.pdf", Body: []byte("%PDF-1.7\nnothing")}, ingest.ErrDamaged, "cut off"},
 		"empty":        {worker(ingest.WorkerCommand), ingest.Source{ID: "a.html", Body: []byte("<img src=x>")}, ingest.ErrEmpty, ""},
 		"not the text": {worker(ingest.WorkerCommand), ingest.Source{ID: "a.csv", Body: []byte("\x89PNG\r\n\x1a\n")}, ingest.ErrMediaType, "binary"},
@@ -208,5 +216,47 @@ func TestTablesRepeatTheirHead(t *testing.T) {
 	d = parse(t, "wide.csv", wide.String())
 	if !strings.Contains(d.Passages[0].Text, "- Column number 0: 1; Column number 1: 1") || d.Passages[len(d.Passages)-1].Heading != "row 2" {
 		t.Errorf("%q", show(d))
+	}
+}
+
+// TestPagesOfPassages: every passage of a PDF names the pages that its lines
+// are from, also where paragraphs go on over them.
+func TestPagesOfPassages(t *testing.T) {
+	d := parse(t, "a.pdf", string(longPDF(30)))
+	seen := map[int]bool{}
+	for _, p := range d.Passages {
+		var from, to int
+		if n, _ := fmt.Sscanf(p.Heading, "pages %d-%d", &from, &to); n != 2 {
+			if n, _ := fmt.Sscanf(p.Heading, "page %d", &from); n != 1 {
+				t.Fatalf("no page in %q", p.Heading)
+			}
+			to = from
+		}
+		for _, m := range regexp.MustCompile(`of page (\d+)`).FindAllStringSubmatch(p.Text, -1) {
+			page, _ := strconv.Atoi(m[1])
+			if seen[page] = true; page < from || page > to {
+				t.Errorf("%q holds a line of page %d", p.Heading, page)
+			}
+		}
+	}
+	if len(seen) != 30 {
+		t.Errorf("lines of %d pages", len(seen))
+	}
+}
+
+// TestOfficeByFirstBytes: what is named first says what a file is; it may hold
+// a file of another kind.
+func TestOfficeByFirstBytes(t *testing.T) {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for _, name := range []string{"word/document.xml", "word/embeddings/xl/ppt/a.xml"} {
+		w, _ := z.CreateHeader(&zip.FileHeader{Name: name})
+		_, _ = io.WriteString(w, "<document><p><r><t>Text of a document.</t></r></p></document>")
+	}
+	_ = z.Close()
+	for range 20 { // an order of chance would show
+		if d := parse(t, "noname", b.String()); d.Passages[0].Text != "Text of a document." {
+			t.Fatalf("%q", show(d))
+		}
 	}
 }

@@ -26,6 +26,7 @@ type Worker struct {
 	Command []string
 	Time    time.Duration // for one document; 0 = 10 minutes
 	Memory  int64         // bytes of the process; 0 = 192 MB
+	Text    int64         // bytes of all passages together; 0 = 1 GB
 	Limits  extract.Limits
 }
 
@@ -34,9 +35,8 @@ const (
 	workerMemory = 192 << 20
 	// inline is up to how many bytes of a worker's answer are held in memory.
 	inline = 8 << 20
-	// maxText bounds the passages of a document together, in bytes: a sheet of
-	// few bytes may have rows of any width, and each repeats its head.
-	maxText = 1 << 30
+	// workerText is bounded since a sheet of few bytes may have rows of any width.
+	workerText = 1 << 30
 	// maxAnswer bounds a worker's answer in bytes, for one that does not keep to
 	// that.
 	maxAnswer = 2 << 30
@@ -46,7 +46,7 @@ const (
 const WorkerCommand = "read-document"
 
 func (w Worker) withDefaults() (Worker, error) {
-	w.Time, w.Memory = cmp.Or(w.Time, workerTime), cmp.Or(w.Memory, workerMemory)
+	w.Time, w.Memory, w.Text = cmp.Or(w.Time, workerTime), cmp.Or(w.Memory, workerMemory), cmp.Or(w.Text, workerText)
 	if len(w.Command) > 0 {
 		return w, nil
 	}
@@ -118,7 +118,7 @@ func spool(dir string, r reading) (*os.File, error) {
 
 // run runs the worker. An error that it writes itself is not among its errors.
 func (w Worker) run(ctx context.Context, dir string, r reading, body, out *os.File) error {
-	asked, err := json.Marshal(work{Format: r.format, Charset: r.charset, Tmp: dir, Memory: w.Memory, Limits: w.Limits})
+	asked, err := json.Marshal(work{Format: r.format, Charset: r.charset, Tmp: dir, Memory: w.Memory, Text: w.Text, Limits: w.Limits})
 	if err != nil {
 		return err
 	}

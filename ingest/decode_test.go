@@ -30,6 +30,7 @@ func TestEncodings(t *testing.T) {
 	gb, _ := simplifiedchinese.GB18030.NewEncoder().String(zh + "𠮷")
 	gbk, _ := simplifiedchinese.GBK.NewEncoder().String("台北市公寓營造業登記資料。")
 	big5, _ := traditionalchinese.Big5.NewEncoder().String("台北市公寓營造業。")
+	rare, _ := charmap.Windows1252.NewEncoder().String("Für die Prüfung der Vergütung.") // rare characters of GB18030, but valid
 	latin, _ := charmap.Windows1252.NewEncoder().String("Größe und Öffnungszeiten: täglich, naïve café, año.")
 	for name, c := range map[string]struct {
 		id                    string // "" = "a"
@@ -46,6 +47,7 @@ func TestEncodings(t *testing.T) {
 		"gbk, named":         {body: gbk, mediaType: "text/plain; charset=GBK", want: "台北市公寓營造業登記資料。"},
 		"big5, named":        {body: big5, mediaType: "text/plain; charset=big5", want: "台北市公寓營造業。"},
 		"latin, named":       {body: latin, mediaType: "text/plain; charset=windows-1252", want: "Größe und Öffnungszeiten: täglich, naïve café, año."},
+		"latin as Chinese":   {body: rare, err: ingest.ErrEncoding, says: "byte 1"},
 		"latin":              {body: latin, err: ingest.ErrEncoding, says: "byte 2"},
 		"cut utf-8":          {body: "abc " + zh[:4], err: ingest.ErrEncoding, says: "byte 7"},
 		"half a pair":        {body: "\xff\xfea\x00\x00\xd8b\x00", err: ingest.ErrEncoding, says: "byte 4"},

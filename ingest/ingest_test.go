@@ -254,3 +254,42 @@ func TestPutEndsWithItsContext(t *testing.T) {
 		t.Errorf("put again: %+v", r)
 	}
 }
+
+// TestPutsJoin: puts of a tenant that wait go into the index together; one that
+// fails keeps no other back.
+func TestPutsJoin(t *testing.T) {
+	f, now := newFixture(), time.Now()
+	f.Ingester = ingest.New(ingest.Config{Ledger: f.ledger, Index: f.index, Clock: func() time.Time { return now }})
+	down := errors.New("down")
+	var calls []int
+	bad := ""
+	f.index.failing = func(_ string, ids []string) error {
+		calls = append(calls, len(ids))
+		if bad == "all" || bad != "" && slices.ContainsFunc(ids, func(id string) bool { return strings.HasPrefix(id, bad) }) {
+			return down
+		}
+		return nil
+	}
+	bad = "all"
+	for _, id := range []string{"a.md", "b.md", "c.md"} {
+		if r := f.put(t, "t1", id, "Text of "+id); r.Status != ingest.StatusPending {
+			t.Fatalf("%+v", r)
+		}
+	}
+	f.put(t, "t2", "d.md", "Text of another tenant")
+	first := f.ledger.docs["t1/b.md"].versions[0].draft.Passages[0].ID
+	for _, c := range []struct {
+		bad  string
+		want []int
+	}{{first, []int{3, 1, 1, 1, 1}}, {"", []int{3, 1}}} {
+		bad, calls, now = c.bad, nil, now.Add(time.Hour)
+		if _, err := f.Rebuild(t.Context(), nil); (err != nil) != (bad != "") {
+			t.Errorf("without %q: %v", bad, err)
+		}
+		if !slices.Equal(calls, c.want) {
+			t.Errorf("without %q the index was given %v, want %v", bad, calls, c.want)
+		}
+	}
+	f.check(t, "t1", "Text of a.md", "Text of b.md", "Text of c.md")
+	f.check(t, "t2", "Text of another tenant")
+}

@@ -16,6 +16,9 @@ import (
 // TestMemory reads a large text and a PDF of many pages within a worker that
 // may take little: 16 MB and 200 pages, with STRATA_LONG 200 MB and 5,000.
 func TestMemory(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector takes several times the memory")
+	}
 	size, pages, memory := 16<<20, 200, int64(128<<20)
 	if testing.Short() {
 		size = 9 << 20

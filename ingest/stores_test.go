@@ -169,6 +169,31 @@ func TestVectorsWithStores(t *testing.T) {
 	}
 }
 
+// TestSameAgain: a source that is put again changes nothing, whether its
+// version is in force, will be, or was.
+func TestSameAgain(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	l, err := ledger.New(ctx, ledger.Config{Path: filepath.Join(dir, "ledger.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	x, err := textindex.New(ctx, textindex.Config{Path: filepath.Join(dir, "index.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	g := ingest.New(ingest.Config{Ledger: l, Index: x})
+	for status, front := range map[string]string{ingest.StatusPublished: "title: a", ingest.StatusScheduled: "effective: 2999-01-01", ingest.StatusExpired: "expires: 2020-01-01"} {
+		for again := range 3 {
+			r, err := g.Put(ctx, "t1", ingest.Source{ID: status + ".md", Body: []byte("---\n" + front + "\n---\nText.\n")})
+			if err != nil || r.Status != status || r.Version != 1 || r.Unchanged != (again > 0) {
+				t.Errorf("%s, time %d: %+v, %v", status, again+1, r, err)
+			}
+		}
+	}
+}
+
 // BenchmarkPut takes documents of 18 KB, in English and Chinese by turns, into
 // the real ledger and index.
 func BenchmarkPut(b *testing.B) {

@@ -27,6 +27,7 @@ type work struct {
 	Charset string
 	Tmp     string
 	Memory  int64 // bytes
+	Text    int64 // bytes of all passages
 	Limits  extract.Limits
 }
 
@@ -84,8 +85,8 @@ func Work(in *os.File, out io.Writer, getenv func(string) string) int {
 	enc.SetEscapeHTML(false)
 	var written int64
 	f, err := w.read(in, func(p stores.Passage) error {
-		if written += int64(len(p.Heading) + len(p.Text)); written > maxText {
-			return fmt.Errorf("%w: more than %d MB of text", ErrLimit, maxText>>20)
+		if written += int64(len(p.Heading) + len(p.Text)); written > w.Text {
+			return fmt.Errorf("%w: more than %d MB of text", ErrLimit, w.Text>>20)
 		}
 		return enc.Encode(said{Heading: p.Heading, Text: p.Text, Tokens: p.Tokens})
 	})

@@ -164,6 +164,8 @@ func TestCSV(t *testing.T) {
 		"tabs":       {"a\tb\n1\t2\n", []string{"head a|b", "row2 1|2"}},
 		"ragged":     {"a,b\n1,2,3\n4\n", []string{"head a|b", "row2 1|2|3", "row3 4"}},
 		"two tables": {"List\n\na,b\n1,2\n\nc,d\n3,4\n", []string{"p List", "head a|b", "row4 1|2", "head c|d", "row7 3|4"}},
+		"quoted":     {"\"a, b\";c\n\"d, e\";f\n\"g, h\";i\n", []string{"head a, b|c", "row2 d, e|f", "row3 g, h|i"}},
+		"a gap":      {"a,b\n1,x\n\n2,y\n", []string{"head a|b", "row2 1|x", "row4 2|y"}},
 		"one column": {"Holiday\n2026-01-01\n2026-05-01\n", []string{"head Holiday", "row2 2026-01-01", "row3 2026-05-01"}},
 	} {
 		t.Run(name, func(t *testing.T) { check(t, extract.CSV, []byte(c.body), c.want...) })
@@ -198,10 +200,11 @@ func TestPPTX(t *testing.T) {
 	}
 	text := `<p:sp><a:p><a:r><a:t>First</a:t></a:r></a:p><a:p><a:pPr lvl="1"/><a:r><a:t>below</a:t></a:r></a:p><a:p><a:r><a:t>Second</a:t></a:r></a:p></p:sp>`
 	check(t, extract.PPTX, office(t, map[string]string{
-		"ppt/presentation.xml":            `<p xmlns:r="rel"><sldIdLst><sldId id="256" r:id="r2"/><sldId id="257" r:id="r1"/></sldIdLst></p>`,
-		"ppt/_rels/presentation.xml.rels": `<Relationships><Relationship Id="r1" Target="slides/slide1.xml"/><Relationship Id="r2" Target="slides/slide2.xml"/></Relationships>`,
+		"ppt/presentation.xml":            `<p xmlns:r="rel"><sldIdLst><sldId id="256" r:id="r2"/><sldId id="258" r:id="r3"/><sldId id="257" r:id="r1"/></sldIdLst></p>`,
+		"ppt/_rels/presentation.xml.rels": `<Relationships><Relationship Id="r1" Target="slides/slide1.xml"/><Relationship Id="r2" Target="slides/slide2.xml"/><Relationship Id="r3" Target="/ppt/slides/slide3.xml"/></Relationships>`,
+		"ppt/slides/slide3.xml":           strings.Replace(slide("Hidden", text), "<p:sld ", `<p:sld show="0" `, 1),
 		"ppt/slides/slide1.xml":           slide("Last", ""), "ppt/slides/slide2.xml": slide("Opening", text),
-	}), "slide 1", "h1 Opening", "item0 - First", "item1 - below", "item0 - Second", "slide 2", "h1 Last")
+	}), "slide 1", "h1 Opening", "item0 - First", "item1 - below", "item0 - Second", "slide 2", "slide 3", "h1 Last")
 }
 
 // TestLimits: what unpacks to too much is refused before it is unpacked.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -147,6 +148,36 @@ func TestPDFLoops(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPDFFontBombs: a font's map is read up to what codes there can be, however
+// often it names them.
+func TestPDFFontBombs(t *testing.T) {
+	text := "BT /F2 10 Tf 72 700 Td <000100020010> Tj ET"
+	ranges := strings.Repeat("<0000> <FFFF> <0041> ", 3000)
+	body := bytes.Replace(pdfFile("", text), []byte("1 beginbfrange <0010> <0011> <6761> endbfrange endcmap end"), []byte("1 beginbfrange <0010> <0011> <6761> "+ranges+"endbfrange"), 1)
+	body = bytes.Replace(body, []byte("/DW 1000 >>] /ToUnicode"), []byte("/DW 1000 /W ["+strings.Repeat("0 65535 1 ", 3000)+"]>>] /ToUnicode"), 1)
+	body = rewritten(body)
+	began := time.Now()
+	got, err := read(extract.PDF, body, extract.Limits{})
+	if took := time.Since(began); err != nil || len(got) != 2 || took > 5*time.Second {
+		t.Errorf("%q, %v after %v", got, err, took)
+	}
+}
+
+// rewritten puts right the lengths and places of a PDF whose objects changed.
+func rewritten(body []byte) []byte {
+	objects, _, _ := bytes.Cut(body, []byte("xref\n"))
+	objects = regexp.MustCompile(`(?s)/Length \d+ >>\nstream\n(.*?)\nendstream`).ReplaceAllFunc(objects, func(b []byte) []byte {
+		_, data, _ := bytes.Cut(b, []byte("stream\n"))
+		return fmt.Appendf(nil, "/Length %d >>\nstream\n%s", len(data)-len("\nendstream"), data)
+	})
+	starts := regexp.MustCompile(`(?m)^\d+ 0 obj$`).FindAllIndex(objects, -1)
+	out := fmt.Appendf(objects, "xref\n0 %d\n0000000000 65535 f \n", len(starts)+1)
+	for _, at := range starts {
+		out = fmt.Appendf(out, "%010d 00000 n \n", at[0])
+	}
+	return fmt.Appendf(out, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(starts)+1, len(objects))
 }
 
 // TestPDFStrictness: bytes around the file and a newer version do no harm.

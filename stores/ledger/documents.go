@@ -54,7 +54,7 @@ WHERE d.tenant = $1 AND d.id = $2`, []any{tenant, d.ID}, &latest, &state, &title
 		return stores.PutResult{}, err
 	}
 	same := title == d.Title && sum == d.SHA256 && groups == packList(d.Groups) && effective == micros(d.Effective) && expires == micros(d.Expires)
-	if same && (state == statePending || state == stateScheduled || state == statePublished) {
+	if same && (state == statePending || state == stateScheduled || state == statePublished || state == stateExpired) {
 		return stores.PutResult{Version: latest, Unchanged: true, Passages: passages, Vectors: vectors}, nil
 	}
 	version := latest + 1
@@ -343,22 +343,37 @@ func (l *Ledger) Document(ctx context.Context, tenant, id string) (stores.Docume
 	if err := (stores.Scope{Tenant: tenant}).CheckTenant(); err != nil {
 		return stores.Document{}, nil, nil, err
 	}
-	r, now := l.reader(ctx), l.now()
-	var documents []stores.Document
-	var shown []int
-	if err := each(r, documentColumns+` AND d.id = $3`, []any{tenant, now, id}, collectDocuments(now, &documents, &shown)); err != nil {
-		return stores.Document{}, nil, nil, err
-	}
-	if len(documents) == 0 {
-		return stores.Document{}, nil, nil, stores.ErrNotFound
-	}
-	d := documents[0]
-	versions, err := versionsOf(r, tenant, id, shown[0], now)
+	r := l.reader(ctx)
+	d, versions, shown, err := documentVersions(r, tenant, id, l.now())
 	if err != nil {
 		return d, nil, nil, err
 	}
-	passages, err := versionPassages(r, tenant, stores.Passage{Document: id, Title: d.Title, Version: shown[0]})
+	passages, err := versionPassages(r, tenant, stores.Passage{Document: id, Title: d.Title, Version: shown})
 	return d, versions, passages, err
+}
+
+// Versions returns the versions of a document, as Document does, without
+// reading its passages.
+func (l *Ledger) Versions(ctx context.Context, tenant, id string) ([]stores.Version, error) {
+	if err := (stores.Scope{Tenant: tenant}).CheckTenant(); err != nil {
+		return nil, err
+	}
+	_, versions, _, err := documentVersions(l.reader(ctx), tenant, id, l.now())
+	return versions, err
+}
+
+// documentVersions also returns the number of the version that is shown.
+func documentVersions(r reader, tenant, id string, now int64) (d stores.Document, versions []stores.Version, shown int, err error) {
+	var documents []stores.Document
+	var numbers []int
+	if err := each(r, documentColumns+` AND d.id = $3`, []any{tenant, now, id}, collectDocuments(now, &documents, &numbers)); err != nil {
+		return d, nil, 0, err
+	}
+	if len(documents) == 0 {
+		return d, nil, 0, stores.ErrNotFound
+	}
+	versions, err = versionsOf(r, tenant, id, numbers[0], now)
+	return documents[0], versions, numbers[0], err
 }
 
 // DocumentVersion returns the passages of one version, whatever its state, in
