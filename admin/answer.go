@@ -57,7 +57,7 @@ var known = []knownError{
 	{ingest.ErrEncoding, problem{http.StatusBadRequest, "bad_encoding", "The document's text is not in a known encoding; send UTF-8."}},
 	{ingest.ErrTooLarge, problem{http.StatusRequestEntityTooLarge, "body_too_large", "The document is larger than this Strata takes."}},
 	{ingest.ErrDamaged, problem{http.StatusUnprocessableEntity, "damaged_document", "The document is damaged, or is not what its Content-Type or name says."}},
-	{ingest.ErrProtected, problem{http.StatusUnprocessableEntity, "protected_document", "The document is protected by a password, or in an Office format of before 2007; save it without, or as docx, xlsx or pptx."}},
+	{ingest.ErrProtected, problem{http.StatusUnprocessableEntity, "protected_document", "The document cannot be opened."}},
 	{ingest.ErrLimit, problem{http.StatusUnprocessableEntity, "document_limit", "Reading the document takes more memory or time, or it unpacks to more, than is allowed; split it, or save it as text."}},
 	{ingest.ErrID, problem{http.StatusBadRequest, "invalid_value", "id: 1 to 512 bytes of UTF-8 without control characters"}},
 	{context.DeadlineExceeded, problem{http.StatusServiceUnavailable, "timeout", "The store did not answer in time; try again."}},

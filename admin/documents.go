@@ -158,24 +158,18 @@ func (c *calls) resume() {
 		return
 	}
 	for _, kept := range jobs {
-		kept.Tries++
-		gaveUp := kept.Tries > maxTries
-		if !gaveUp { // written down before it is tried, as the try may be the end
-			err = c.jobs.spool.note(kept)
-		}
-		if err == nil {
-			_, err = c.jobs.start(context.Background(), kept, c.jobs.spool.source(kept), func(ctx context.Context, source ingest.Source) (ingest.Result, error) {
-				if gaveUp {
-					return ingest.Result{}, errCrashed
-				}
-				return c.ingest(ctx, kept.Tenant, source)
-			})
-		}
+		gaveUp := kept.Tries >= maxTries
+		_, err := c.jobs.start(context.Background(), kept, c.jobs.spool.source(kept), func(ctx context.Context, source ingest.Source) (ingest.Result, error) {
+			if gaveUp {
+				return ingest.Result{}, errCrashed
+			}
+			return c.ingest(ctx, kept.Tenant, source)
+		})
 		if err != nil {
 			c.cfg.Logger.Error("an accepted document cannot be taken up", "document", kept.ID, "job", kept.Job, "error", err)
 			continue
 		}
-		c.cfg.Logger.Info("an accepted document is taken up again", "document", kept.ID, "job", kept.Job, "try", kept.Tries, "given_up", gaveUp)
+		c.cfg.Logger.Info("an accepted document is taken up again", "document", kept.ID, "job", kept.Job, "begun_before", kept.Tries, "given_up", gaveUp)
 	}
 }
 

@@ -121,7 +121,7 @@ func (js *Jobs) start(parent context.Context, keep spooled, source ingest.Source
 	ctx, cancel := context.WithCancelCause(parent)
 	large := source.File != ""
 	j := &job{id: keep.Job, key: documentKey{keep.Tenant, keep.ID}, cancel: cancel, done: make(chan struct{})}
-	before, err := js.accept(j, keep, &source)
+	before, err := js.accept(j, &keep, &source)
 	if err != nil {
 		cancel(err)
 		return nil, err
@@ -134,8 +134,13 @@ func (js *Jobs) start(parent context.Context, keep spooled, source ingest.Source
 		if before != nil {
 			<-before.done
 		}
-		j.result, j.err = js.run(ctx, large, func(ctx context.Context) (ingest.Result, error) { return do(ctx, source) })
-		if js.spool == nil || js.ctx.Err() == nil { // else it goes on at the next start
+		j.result, j.err = js.run(ctx, large, func(ctx context.Context) (ingest.Result, error) {
+			js.tried(&keep, 1)
+			return do(ctx, source)
+		})
+		if j.err != nil && js.ctx.Err() != nil && context.Cause(ctx) != errDeleted && js.spool != nil {
+			js.tried(&keep, -1) // it goes on at the next start, as if it had not begun
+		} else {
 			js.drop(j.id, source)
 		}
 		if p, ok := context.Cause(ctx).(*problem); ok && j.err != nil {
@@ -146,20 +151,30 @@ func (js *Jobs) start(parent context.Context, keep spooled, source ingest.Source
 	return j, nil
 }
 
+// tried writes down how often a kept job was begun, before what may be the end
+// of the process. Where it cannot be written, the job goes on uncounted.
+func (js *Jobs) tried(keep *spooled, more int) {
+	if js.spool != nil && keep.Job != "" && keep.Tries+more >= 0 {
+		keep.Tries += more
+		_ = js.spool.note(*keep)
+	}
+}
+
 // accept gives a large document's job its id, keeps it and queues it. It
 // returns the job before it.
-func (js *Jobs) accept(j *job, keep spooled, source *ingest.Source) (before *job, err error) {
+func (js *Jobs) accept(j *job, keep *spooled, source *ingest.Source) (before *job, err error) {
 	large := source.File != ""
-	if large && j.id == "" {
+	fresh := j.id == ""
+	if large && fresh {
 		j.id = ids.New("job")
 		if keep.Job = j.id; js.spool != nil {
-			if err := js.spool.keep(keep, source.File); err != nil {
+			if err := js.spool.keep(*keep, source.File); err != nil {
 				return nil, err
 			}
 			source.File = js.spool.body(j.id)
 		}
 	}
-	if before, err = js.enter(j, large && keep.Tries == 0); err != nil {
+	if before, err = js.enter(j, large && fresh); err != nil && fresh { // what was accepted before stays
 		js.drop(j.id, *source)
 	}
 	return before, err
@@ -254,6 +269,9 @@ func (js *Jobs) cancel(ctx context.Context, tenant, id string) bool {
 		case <-j.done:
 		case <-ctx.Done():
 		}
+	}
+	if js.spool != nil && js.ctx.Err() != nil { // jobs that were stopped for the next process
+		js.spool.forget(tenant, id)
 	}
 	return len(queue) > 0
 }

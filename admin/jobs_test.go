@@ -23,18 +23,20 @@ func files(t *testing.T, dir string) int {
 }
 
 // blocked is a plane whose ingests report that they index and then hang, as
-// those of a process that is killed do: nothing more of them is written.
-func blocked(t *testing.T, dir string) (p *plane, began chan ingest.Source) {
+// those of a process that is killed do: nothing more of them is written until
+// stop ends it in good order.
+func blocked(t *testing.T, dir string) (p *plane, began chan ingest.Source, stop func()) {
 	t.Helper()
 	jobs := admin.NewJobs(dir)
 	began = make(chan ingest.Source, 10)
 	p = newPlane(t, func(c *admin.Config) { c.Jobs, c.Ingester = jobs, hanging{c.Ingester, began} })
-	t.Cleanup(func() {
+	stop = func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		_ = jobs.Close(ctx)
-	})
-	return p, began
+	}
+	t.Cleanup(stop)
+	return p, began, stop
 }
 
 // hanging tells of each source and never takes it in.
@@ -54,7 +56,7 @@ func (h hanging) Put(ctx context.Context, _ string, s ingest.Source) (ingest.Res
 // that was said of it and under the same id.
 func TestJobsResume(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "uploads")
-	first, began := blocked(t, dir)
+	first, began, _ := blocked(t, dir)
 	var j job
 	first.want(202, &j, "PUT", "/v1/documents/big?title=Big&groups=hr&effective=2026-02-01", large)
 	<-began
@@ -113,17 +115,17 @@ func (g gated) Put(ctx context.Context, tenant string, s ingest.Source) (ingest.
 // ever, and one that is deleted does not come back.
 func TestJobsGiveUp(t *testing.T) {
 	dir := t.TempDir()
-	p, began := blocked(t, dir)
+	p, began, _ := blocked(t, dir)
 	var j, gone job
 	p.want(202, &j, "PUT", "/v1/documents/big", large)
 	p.want(202, &gone, "PUT", "/v1/documents/gone", large)
 	p.want(200, nil, "DELETE", "/v1/documents/gone", "")
 	<-began
-	for range 3 { // starts that end while it is taken in
-		_, again := blocked(t, dir)
+	for range 2 { // further starts that end while it is taken in
+		_, again, _ := blocked(t, dir)
 		<-again
 	}
-	last, again := blocked(t, dir)
+	last, again, _ := blocked(t, dir)
 	if got := last.wait(j.Job); got.Status != "failed" || got.Error == nil || got.Error.Code != "gave_up" || len(again) != 0 {
 		t.Errorf("%+v", got)
 	}
@@ -146,8 +148,43 @@ func TestJobsStop(t *testing.T) {
 	if err := jobs.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	for range 4 { // stopped again and again, which is no fault of the document's
+		_, began, stop := blocked(t, dir)
+		<-began
+		stop()
+	}
 	next := newPlane(t, func(c *admin.Config) { c.Jobs = admin.NewJobs(dir) })
 	if got := next.wait(j.Job); got.Status != "done" {
 		t.Errorf("%+v", got)
 	}
+}
+
+// TestJobsStopAndDelete: what is deleted while the process stops does not come
+// back with the next one, and a process that stops as it starts loses nothing.
+func TestJobsStopAndDelete(t *testing.T) {
+	dir := t.TempDir()
+	p, began, stop := blocked(t, dir)
+	p.want(202, nil, "PUT", "/v1/documents/a", large)
+	p.want(202, nil, "PUT", "/v1/documents/b", large)
+	<-began
+	stop()
+	p.ask("DELETE", "/v1/documents/a", "")
+	closed := admin.NewJobs(dir)
+	if err := closed.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	newPlane(t, func(c *admin.Config) { c.Jobs = closed })
+	if err := os.WriteFile(filepath.Join(dir, "job_cut.json~"), []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	seen := make(chan ingest.Source, 2)
+	next := newPlane(t, func(c *admin.Config) { c.Jobs, c.Ingester = admin.NewJobs(dir), gated{c.Ingester, seen} })
+	if s := <-seen; s.ID != "b" {
+		t.Errorf("%s came back", s.ID)
+	}
+	for deadline := time.Now().Add(10 * time.Second); files(t, dir) > 0 && time.Now().Before(deadline); {
+		time.Sleep(2 * time.Millisecond)
+	}
+	next.want(404, nil, "GET", "/v1/documents/a", "")
+	next.want(200, nil, "GET", "/v1/documents/b", "")
 }

@@ -31,14 +31,14 @@ type spooled struct {
 	Effective time.Time `json:"effective,omitzero"`
 	Expires   time.Time `json:"expires,omitzero"`
 	At        time.Time `json:"at"`    // when it was accepted
-	Tries     int       `json:"tries"` // starts of the process that took it up
+	Tries     int       `json:"tries"` // how often it was begun and not ended, nor stopped with the process
 }
 
-// maxTries is how many starts take a job up. One that is still there after
-// them has most likely ended the process each time.
+// maxTries is how often a job is begun. One that is still there after them has
+// most likely ended the process each time.
 const maxTries = 3
 
-const bodyEnding, jobEnding = ".body", ".json"
+const bodyEnding, jobEnding, unfinished = ".body", ".json", "~"
 
 // create opens a file in the spool's folder for an upload that has no job yet.
 // waiting removes it if it never gets one.
@@ -82,10 +82,22 @@ func (s *spool) note(j spooled) error {
 		return err
 	}
 	at := filepath.Join(s.dir, j.Job+jobEnding)
-	if err := writeThrough(at+"~", b); err != nil {
+	if err := writeThrough(at+unfinished, b); err != nil {
 		return err
 	}
-	return os.Rename(at+"~", at)
+	if err := os.Rename(at+unfinished, at); err != nil {
+		return err
+	}
+	syncDir(s.dir)
+	return nil
+}
+
+// syncDir makes renames last through a loss of power, on systems that can.
+func syncDir(dir string) {
+	if f, err := os.Open(dir); err == nil {
+		_ = f.Sync()
+		_ = f.Close()
+	}
 }
 
 func writeThrough(path string, b []byte) error {
@@ -136,12 +148,22 @@ func (s *spool) waiting() ([]spooled, error) {
 		out = append(out, j)
 	}
 	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), bodyEnding); ok && !kept[name] {
+		if name, ok := strings.CutSuffix(e.Name(), bodyEnding); ok && !kept[name] || strings.HasSuffix(e.Name(), unfinished) {
 			_ = os.Remove(filepath.Join(s.dir, e.Name()))
 		}
 	}
 	slices.SortFunc(out, func(a, b spooled) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Job, b.Job)) })
 	return out, nil
+}
+
+// forget drops the jobs of a document.
+func (s *spool) forget(tenant, id string) {
+	kept, _ := s.waiting()
+	for _, j := range kept {
+		if j.Tenant == tenant && j.ID == id {
+			s.drop(j.Job)
+		}
+	}
 }
 
 // source is the document of a kept job.

@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"net/url"
 	"os"
 	"os/signal"
 	"path"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -148,7 +150,6 @@ type upload struct {
 
 	stored, unchanged, skipped, deleted int
 	failed                              []string
-	sum                                 string            // of what was sent last
 	sums                                map[string]string // of what was taken or refused, by path
 }
 
@@ -297,36 +298,75 @@ func (p *program) fail(u *upload, id, file string, err error) {
 	fmt.Fprintf(p.stdout, "failed     %s: %v\n", plain(file), err)
 }
 
-// ingestFiles sends each file. Only what makes all further ones useless is an
-// error.
+// ingestFiles sends the files and tells of each in their order. Only what makes
+// all further ones useless is an error.
 func (p *program) ingestFiles(ctx context.Context, u *upload) error {
-	for _, f := range u.files {
-		if ctx.Err() != nil {
-			return errors.New("stopped; what was stored stays, and running it again goes on from there")
-		}
+	for f, wait := range u.sendAll(ctx) {
 		if u.report != nil {
 			u.report(shorten(plain(f.path), 60) + " …")
 		}
-		a, err := u.put(ctx, f)
+		s := wait()
 		if u.report != nil {
 			u.report("")
 		}
-		if failure, ok := errors.AsType[*refusedError](err); err != nil && (!ok || failure.status == http.StatusUnauthorized) {
-			return err
+		if ctx.Err() != nil {
+			return errors.New("stopped; what was stored stays, and running it again goes on from there")
 		}
-		u.sums[f.path] = u.sum
+		if failure, ok := errors.AsType[*refusedError](s.err); s.err != nil && (!ok || failure.status == http.StatusUnauthorized) {
+			return s.err
+		}
+		u.sums[f.path] = s.sum
 		switch {
-		case err != nil:
-			p.fail(u, f.id, f.path, err)
-		case a.Unchanged:
+		case s.err != nil:
+			p.fail(u, f.id, f.path, s.err)
+		case s.Unchanged:
 			u.unchanged++
 			fmt.Fprintf(p.stdout, "unchanged  %s\n", plain(f.id))
 		default:
 			u.stored++
-			fmt.Fprintf(p.stdout, "%-10s %s: version %d, %d passages\n", a.Status, plain(f.id), a.Version, a.Passages)
+			fmt.Fprintf(p.stdout, "%-10s %s: version %d, %d passages\n", s.Status, plain(f.id), s.Version, s.Passages)
 		}
 	}
 	return nil
+}
+
+// sent is what became of a file that was sent.
+type sent struct {
+	ingest.Result
+	sum string // of its content
+	err error
+}
+
+// senders is how many files are on their way at one time: while one is read,
+// another is written to the index.
+const senders = 3
+
+// sendAll gives out each file with a function that waits for what becomes of
+// it. None is on its way any more when it returns.
+func (u *upload) sendAll(ctx context.Context) iter.Seq2[incoming, func() sent] {
+	return func(yield func(incoming, func() sent) bool) {
+		var running sync.WaitGroup
+		defer running.Wait()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		results := make([]chan sent, len(u.files))
+		begin := func(i int) {
+			if i < len(results) {
+				result := make(chan sent, 1)
+				results[i] = result
+				running.Go(func() { result <- u.send(ctx, u.files[i]) })
+			}
+		}
+		for i := range senders {
+			begin(i)
+		}
+		for i, f := range u.files {
+			if !yield(f, func() sent { return <-results[i] }) {
+				return
+			}
+			begin(i + senders)
+		}
+	}
 }
 
 func (u *upload) idOf(f ingest.Found) string {
@@ -340,15 +380,15 @@ func (u *upload) idOf(f ingest.Found) string {
 	return id
 }
 
-// put sends one file and waits until it is published.
-func (u *upload) put(ctx context.Context, f incoming) (ingest.Result, error) {
-	var r ingest.Result
+// send sends one file and waits until it is published.
+func (u *upload) send(ctx context.Context, f incoming) (s sent) {
 	var body io.ReaderAt = bytes.NewReader(f.body)
-	size, shrank := int64(len(f.body)), func() bool { return false }
+	size := int64(len(f.body))
+	shrank := func() bool { return false }
 	if f.body == nil {
 		file, now, err := openUpload(f.path)
 		if err != nil {
-			return r, &refusedError{0, "cannot be read"}
+			return sent{err: &refusedError{0, "cannot be read"}}
 		}
 		defer file.Close()
 		body, size = file, now
@@ -359,9 +399,17 @@ func (u *upload) put(ctx context.Context, f incoming) (ingest.Result, error) {
 	}
 	sum := sha256.New()
 	if _, err := io.Copy(sum, io.NewSectionReader(body, 0, size)); err != nil {
-		return r, &refusedError{0, "cannot be read"}
+		return sent{err: &refusedError{0, "cannot be read"}}
 	}
-	u.sum = fmt.Sprintf("%x", sum.Sum(nil))
+	s.sum = fmt.Sprintf("%x", sum.Sum(nil))
+	s.Result, s.err = u.put(ctx, f, io.NewSectionReader(body, 0, size))
+	if s.err != nil && shrank() {
+		s.err = &refusedError{0, "became shorter while it was sent; run it again"}
+	}
+	return s
+}
+
+func (u *upload) put(ctx context.Context, f incoming, body *io.SectionReader) (r ingest.Result, err error) {
 	query := url.Values{}
 	for name, value := range map[string]string{"title": u.in.title, "groups": u.in.groups, "effective": u.in.effective, "expires": u.in.expires} {
 		if value != "" {
@@ -370,11 +418,8 @@ func (u *upload) put(ctx context.Context, f incoming) (ingest.Result, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, uploadLimit)
 	defer cancel()
-	resp, err := u.c.send(ctx, http.MethodPut, "/v1/documents/"+segment(f.id), query, ingest.MediaType(f.path), io.NewSectionReader(body, 0, size))
+	resp, err := u.c.send(ctx, http.MethodPut, "/v1/documents/"+segment(f.id), query, ingest.MediaType(f.path), body)
 	if err != nil {
-		if shrank() {
-			err = &refusedError{0, "became shorter while it was sent; run it again"}
-		}
 		return r, err
 	}
 	defer resp.Body.Close()

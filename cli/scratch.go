@@ -44,9 +44,13 @@ func (x *scratch) url() string { return "http://" + x.data.Addr().String() }
 // control is where its control plane is.
 func (x *scratch) control() string { return "http://" + x.adminLn.Addr().String() }
 
+// closeLimit is how long close may take. Nothing is in flight then, but what is
+// on an index's server is removed there.
+const closeLimit = time.Minute
+
 // close ends it and removes all that it kept.
 func (x *scratch) close() {
-	x.windUp(time.Now().Add(time.Second)) // nothing is in flight then
+	x.windUp(time.Now().Add(closeLimit))
 	_ = os.RemoveAll(x.dir)
 }
 

@@ -19,6 +19,7 @@ type service struct {
 	Volumes         []string          `json:"volumes"`
 	StopGracePeriod string            `json:"stop_grace_period"`
 	Restart         string            `json:"restart"`
+	Ulimits         map[string]int    `json:"ulimits"`
 }
 
 func compose(t *testing.T) (strata, weaviate service) {
@@ -56,6 +57,9 @@ func TestComposeWeaviate(t *testing.T) {
 		if got, there := weaviate.Environment[name]; !there || got != value {
 			t.Errorf("%s is %q, tested is %q", name, got, value)
 		}
+	}
+	if weaviate.Ulimits["nofile"] < 10_000 {
+		t.Errorf("the server may open %d files", weaviate.Ulimits["nofile"])
 	}
 	if len(weaviate.Ports) > 0 {
 		t.Errorf("Weaviate is published: %v", weaviate.Ports)

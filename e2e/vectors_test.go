@@ -25,8 +25,7 @@ type embedder struct {
 	*httptest.Server
 	mu    sync.Mutex
 	down  bool
-	model string // "" = any; else the only one that it has
-	dims  int    // 0 = embedderDims
+	dims  int // 0 = embedderDims
 	slow  time.Duration
 	gate  func(texts []string) // called before each answer
 	texts map[string]int       // how often each was embedded

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"strings"
+	"unicode"
 
 	"strata/ingest/extract"
 	"strata/internal/tokens"
@@ -55,7 +56,8 @@ func (b *builder) headed(name string) {
 }
 
 // Paragraph also finds headings that are known by their numbers only.
-func (b *builder) Paragraph(text string) error {
+func (b *builder) Paragraph(text string, turns ...extract.Turn) error {
+	lead := len(text) - len(strings.TrimLeftFunc(text, unicode.IsSpace))
 	if text = strings.TrimSpace(text); text == "" {
 		return nil
 	}
@@ -64,6 +66,9 @@ func (b *builder) Paragraph(text string) error {
 	}
 	start := b.text.Len()
 	b.text.WriteString(text + "\n\n")
+	for _, t := range turns {
+		b.pageAt(start+min(max(t.At-lead, 0), len(text)), "page", t.Page)
+	}
 	b.blocks = plainBlocks(b.blocks, b.text.String(), start, paragraphAlone)
 	return nil
 }
@@ -167,8 +172,10 @@ func inCell(s string) string { return strings.ReplaceAll(oneLine(s), "|", `\|`) 
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-func (b *builder) Page(what string, n int) {
-	b.page = mark{b.text.Len(), what, n}
+func (b *builder) Page(what string, n int) { b.pageAt(b.text.Len(), what, n) }
+
+func (b *builder) pageAt(at int, what string, n int) {
+	b.page = mark{at, what, n}
 	if i := len(b.marks) - 1; i >= 0 && b.marks[i].at == b.page.at { // nothing was on the one before
 		b.marks = b.marks[:i]
 	}

@@ -25,16 +25,20 @@ type Worker struct {
 	// with the argument "read-document".
 	Command []string
 	Time    time.Duration // for one document; 0 = 10 minutes
-	Memory  int64         // bytes of the process; 0 = 256 MB
+	Memory  int64         // bytes of the process; 0 = 192 MB
 	Limits  extract.Limits
 }
 
 const (
 	workerTime   = 10 * time.Minute
-	workerMemory = 256 << 20
+	workerMemory = 192 << 20
 	// inline is up to how many bytes of a worker's answer are held in memory.
 	inline = 8 << 20
-	// maxAnswer bounds what a worker may write, in bytes.
+	// maxText bounds the passages of a document together, in bytes: a sheet of
+	// few bytes may have rows of any width, and each repeats its head.
+	maxText = 1 << 30
+	// maxAnswer bounds a worker's answer in bytes, for one that does not keep to
+	// that.
 	maxAnswer = 2 << 30
 )
 

@@ -74,7 +74,7 @@ func (r reading) extract(split *splitter) (facts, error) {
 	if err := b.flush(); err != nil {
 		return facts{}, err
 	}
-	if b.title == "" {
+	if b.title == "" && r.format != format(extract.XLSX) { // a sheet's name says less than the file's
 		b.title = b.first
 	}
 	return facts{Title: b.title}, nil

@@ -90,13 +90,21 @@ func sniffFormat(start []byte) format {
 	case strings.HasPrefix(lower, "<!doctype html"), strings.HasPrefix(lower, "<html"):
 		return format(extract.HTML)
 	case strings.HasPrefix(s, "PK\x03\x04"):
-		for part, f := range map[string]format{"word/": format(extract.DOCX), "xl/": format(extract.XLSX), "ppt/": format(extract.PPTX)} {
-			if strings.Contains(s, part) {
-				return f
-			}
-		}
+		return officeFormat(s)
 	}
 	return plainText
+}
+
+// officeFormat goes by the folder of parts that is named first: a document may
+// hold another one.
+func officeFormat(start string) format {
+	kind, first := plainText, len(start)
+	for part, f := range map[string]extract.Kind{"word/": extract.DOCX, "xl/": extract.XLSX, "ppt/": extract.PPTX} {
+		if at := strings.Index(start, part); at >= 0 && at < first {
+			kind, first = format(f), at
+		}
+	}
+	return kind
 }
 
 // sniffed is how much of a file is looked at, in bytes.

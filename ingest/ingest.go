@@ -144,8 +144,9 @@ const (
 	StatusDeleted   = "deleted"   // the document was deleted meanwhile
 )
 
-// largeSize is from where texts too are read by a worker, in bytes.
-const largeSize = 4 << 20
+// largeSize is from where texts too are read by a worker, in bytes: Markdown
+// that is nothing but marks takes up to 300 times its size.
+const largeSize = 256 << 10
 
 // Put takes a document in as the newest version of its id. When it returns
 // without an error, the version is published, unless Result says otherwise.

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"slices"
 	"strings"
 
 	"strata/internal/tokens"
@@ -94,6 +95,7 @@ type grouper struct {
 	out    []group
 
 	open     []section // not yet a group
+	passed   []section // headings without text above these: their names are in the path
 	tokens   int
 	bare     bool // open holds nothing but headings
 	fragment bool // open holds nothing but fragments of one parent
@@ -120,11 +122,7 @@ func (g *grouper) add(s section) {
 	switch {
 	case len(g.open) == 0:
 	case g.bare: // a heading without text never ends a group
-		if !g.open[0].headed() { // a line of dashes before the first heading
-			g.open = g.open[:0]
-		} else if last := g.open[len(g.open)-1]; len(g.open) == 1 && last.head.plain && last.head.above(s.head) {
-			g.open = g.open[:0] // its name is in the path of s
-		}
+		g.joinBare(s)
 	case g.fragment && fragment && s.head.parent == g.open[0].head.parent && g.tokens+s.tokens <= most:
 		g.open, g.tokens = append(g.open, s), g.tokens+s.tokens
 		return
@@ -134,6 +132,22 @@ func (g *grouper) add(s section) {
 	g.open = append(g.open, s)
 	g.tokens += s.tokens
 	g.bare, g.fragment = empty, fragment && len(g.open) == 1
+}
+
+// joinBare leaves out of what is open what need not stand before s: a line of
+// dashes before the first heading, and a heading whose name is in the path of
+// s. Where a later section does not stand under that one, it comes back.
+func (g *grouper) joinBare(s section) {
+	first := g.open[0]
+	switch {
+	case !first.headed():
+		g.open = g.open[:0]
+	case len(g.open) == 1 && first.head.plain && first.head.above(s.head):
+		g.passed, g.open = append(g.passed, first), g.open[:0]
+	}
+	for n := len(g.passed) - 1; n >= 0 && !g.passed[n].head.above(s.head); n-- {
+		g.open, g.passed = slices.Insert(g.open, 0, g.passed[n]), g.passed[:n]
+	}
 }
 
 // close makes a group of what is open.
@@ -149,19 +163,29 @@ func (g *grouper) close() {
 		}
 	}
 	if len(g.open) > 1 {
-		common := first.head
-		for _, s := range g.open[1:] {
-			for common != nil && !common.above(s.head) {
-				common = common.parent
-			}
-		}
-		out.path = ""
-		if common != nil {
-			out.path = common.path
-		}
+		out.path = commonPath(g.open)
 	}
 	g.out = append(g.out, out)
-	g.open, g.tokens, g.bare, g.fragment = g.open[:0], 0, false, false
+	g.open, g.passed, g.tokens, g.bare, g.fragment = g.open[:0], g.passed[:0], 0, false, false
+}
+
+// commonPath is the path of what all sections stand under. Those without text
+// do not count unless all are.
+func commonPath(list []section) string {
+	spoken := slices.DeleteFunc(slices.Clone(list), func(s section) bool { return s.tokens == 0 })
+	if len(spoken) == 0 {
+		spoken = list
+	}
+	common := spoken[0].head
+	for _, s := range spoken[1:] {
+		for common != nil && !common.above(s.head) {
+			common = common.parent
+		}
+	}
+	if common == nil {
+		return ""
+	}
+	return common.path
 }
 
 // wordless tells whether a text is but blanks, dashes and the like.

@@ -140,7 +140,7 @@ func afterSpace(text string, i, end int) int {
 
 func spaceByte(c byte) bool { return c == ' ' || c == '\n' || c == '\t' }
 
-func lineOrEnd(text string, i, end int) int { return min(lineEnd(text, i), end) }
+func lineOrEnd(text string, i, end int) int { return lineEnd(text[:end], i) }
 
 // clauseEnd returns the end of the clause that begins at i.
 func clauseEnd(text string, i, end int) int {

@@ -59,7 +59,7 @@ func TestStructure(t *testing.T) {
 		"a skipped level":             {"a.md", "# A\n### B\nOne.\n## C\nTwo.\n", []string{"A > B | One.", "A > C | Two."}},
 		"no heading":                  {"a.md", "Just one line.\n", []string{" | Just one line."}},
 		"headings alone":              {"a.md", "# A\n## B\n", []string{"A > B | ## B"}},
-		"a heading without text":      {"a.md", "# A\n# B\nText is here.\n", []string{" | # A\n# B\nText is here."}},
+		"a heading without text":      {"a.md", "# A\n# B\nText is here.\n", []string{"B | # A\n# B\nText is here."}},
 		"fragments":                   {"a.md", "# Server\n## Port\n4470\n## Host\nlocalhost\n## Notes\nIt listens on loopback only.\n", []string{"Server | ## Port\n4470\n## Host\nlocalhost", "Server > Notes | It listens on loopback only."}},
 		"markup in a heading":         {"a.md", "# **A** [b](http://x)\nText is here.\n", []string{"A b | # **A** [b](http://x)\nText is here."}},
 		"a fence hides headings":      {"a.md", "# A\n```\n# not a heading\n```\n", []string{"A | ```\n# not a heading\n```"}},
@@ -222,6 +222,7 @@ func FuzzSplit(f *testing.F) {
 		"# A\n\ntext。more\n\n| a | b |\n|--|--|\n| 1 | 2 |\n", "第一章 总则\n第一条 内容。\n1.1 Title\n\ntext", "---\ntitle: x\n---\n\n- a\n  - b\n", "```\ncode\n~~~\n# x\n",
 		"> > > a\n\n* * *\nA\n===\n", strings.Repeat("字", 3000), strings.Repeat("xq", 4000), strings.Repeat("| a ", 900) + "\n" + strings.Repeat("|-", 900) + "\n| b\n",
 		"[a]: b\n# \n#\n####### x\n# x #\n", strings.Repeat("# a\n", 50), "- - - - - - - - - - - - - - x\n# y\n", strings.Repeat("😀", 900), "a\u0000b", "x\f\v\u2028\u00a0y",
+		"# A\n## B\n# C", "# A\n## B\n### C\n## D\n# E\ntext",
 	} {
 		f.Add(s, true)
 		f.Add(s, false)

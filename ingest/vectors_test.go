@@ -200,7 +200,7 @@ func TestDeletedWhileEmbedding(t *testing.T) {
 			return nil
 		})
 		f.put(t, "t1", "a.md", longText(20))
-		time.Sleep(time.Minute)
+		time.Sleep(5 * time.Second) // before the outbox is looked at by the clock
 		synctest.Wait()
 		if n := f.index.vectorCount("t1"); n != 0 {
 			t.Errorf("%d vectors are left", n)

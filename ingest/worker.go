@@ -82,7 +82,11 @@ func Work(in *os.File, out io.Writer, getenv func(string) string) int {
 	buffered := bufio.NewWriterSize(out, 64<<10)
 	enc := json.NewEncoder(buffered)
 	enc.SetEscapeHTML(false)
+	var written int64
 	f, err := w.read(in, func(p stores.Passage) error {
+		if written += int64(len(p.Heading) + len(p.Text)); written > maxText {
+			return fmt.Errorf("%w: more than %d MB of text", ErrLimit, maxText>>20)
+		}
 		return enc.Encode(said{Heading: p.Heading, Text: p.Text, Tokens: p.Tokens})
 	})
 	last := said{Facts: &f}

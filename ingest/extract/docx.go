@@ -235,7 +235,7 @@ func (d *docx) paragraph(p *paragraph) error {
 		return d.sink.Heading(level, oneLine(joinMark(mark, text)))
 	case st.title:
 		d.sink.Title(oneLine(text))
-		return d.sink.Heading(1, oneLine(text))
+		return d.sink.Heading(0, oneLine(text))
 	case mark == "":
 		return d.sink.Paragraph(text)
 	case depth == 0 && strings.HasPrefix(mark, "第"), strings.HasPrefix(mark, "§"): // a statute's number, made by Word

@@ -90,6 +90,7 @@ type numbering struct {
 	abstract map[string][]listLevel // by abstract id
 	lists    map[string]string      // list id -> abstract id
 	counts   map[string][]int       // abstract id -> by depth
+	restarts map[string]map[int]int // list id -> depth -> the number that it begins with, until it has begun
 }
 
 type listLevel struct {
@@ -98,8 +99,8 @@ type listLevel struct {
 }
 
 func readNumbering(a *archive) (*numbering, error) {
-	n := &numbering{abstract: map[string][]listLevel{}, lists: map[string]string{}, counts: map[string][]int{}}
-	abstract, list := "", ""
+	n := &numbering{abstract: map[string][]listLevel{}, lists: map[string]string{}, counts: map[string][]int{}, restarts: map[string]map[int]int{}}
+	abstract, list, depth := "", "", 0
 	err := a.walk("word/numbering.xml", func(_ *xml.Decoder, t xml.Token) error {
 		e, ok := t.(xml.StartElement)
 		if !ok {
@@ -119,6 +120,13 @@ func readNumbering(a *archive) (*numbering, error) {
 			}
 		case "num":
 			abstract, list = "", attr(e, "numId")
+		case "lvlOverride":
+			depth = number(attr(e, "ilvl"))
+		case "startOverride":
+			if n.restarts[list] == nil {
+				n.restarts[list] = map[int]int{}
+			}
+			n.restarts[list][depth] = number(attr(e, "val"))
 		case "abstractNumId":
 			n.lists[list] = attr(e, "val")
 		}
@@ -152,6 +160,10 @@ func (n *numbering) next(list string, depth int) string {
 	counts := n.counts[id]
 	for len(counts) <= depth {
 		counts = append(counts, levels[len(counts)].start-1)
+	}
+	if start, ok := n.restarts[list][depth]; ok {
+		delete(n.restarts[list], depth)
+		counts[depth] = start - 1
 	}
 	counts[depth]++
 	for i := depth + 1; i < len(counts); i++ {

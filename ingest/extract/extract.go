@@ -38,10 +38,12 @@ type Sink interface {
 	// Title is what the file says of itself; it may come at any time, and more
 	// than once: the first one counts.
 	Title(name string)
-	// Heading opens a section; level 1 is the highest.
+	// Heading opens a section; level 1 is the highest, but for 0, the title that
+	// stands above a whole document.
 	Heading(level int, name string) error
-	// Paragraph is running text. Lines in it are lines of the file.
-	Paragraph(text string) error
+	// Paragraph is running text. Lines in it are lines of the file. turns are
+	// where in it further pages begin.
+	Paragraph(text string, turns ...Turn) error
 	// Item is an item of a list, depth 0 the outermost. mark is what stands
 	// before it, such as "-" or "(a)".
 	Item(depth int, mark, text string) error
@@ -56,6 +58,9 @@ type Sink interface {
 	// Markdown is text with structure of its own.
 	Markdown(text string) error
 }
+
+// Turn tells that a page begins within a text.
+type Turn struct{ At, Page int } // At in bytes of the text
 
 // Limits bound what a file may make of itself. Zero means the default.
 type Limits struct {

@@ -24,7 +24,12 @@ func (r *recorder) add(format string, args ...any) error {
 }
 func (r *recorder) Title(name string)                    { _ = r.add("title %s", name) }
 func (r *recorder) Heading(level int, name string) error { return r.add("h%d %s", level, name) }
-func (r *recorder) Paragraph(text string) error          { return r.add("p %s", text) }
+func (r *recorder) Paragraph(text string, turns ...extract.Turn) error {
+	for _, turn := range slices.Backward(turns) {
+		text = text[:turn.At] + fmt.Sprintf("[page %d]", turn.Page) + text[turn.At:]
+	}
+	return r.add("p %s", text)
+}
 func (r *recorder) Item(depth int, mark, text string) error {
 	return r.add("item%d %s %s", depth, mark, text)
 }
@@ -90,12 +95,14 @@ func docx(t testing.TB, body string) []byte {
 <w:style w:type="paragraph" w:styleId="a1"><w:name w:val="heading 1"/></w:style>
 <w:style w:type="paragraph" w:styleId="Own"><w:name w:val="Our chapter"/><w:basedOn w:val="a1"/></w:style>
 <w:style w:type="paragraph" w:styleId="H2"><w:name w:val="标题 2"/></w:style>
+<w:style w:type="paragraph" w:styleId="Ti"><w:name w:val="Title"/></w:style>
 <w:style w:type="paragraph" w:styleId="T1"><w:name w:val="toc 1"/></w:style></w:styles>`,
 		"word/numbering.xml": `<w:numbering ` + word + `>
 <w:abstractNum w:abstractNumId="7"><w:lvl w:ilvl="0"><w:start w:val="1"/><w:numFmt w:val="chineseCounting"/><w:lvlText w:val="第%1条"/></w:lvl></w:abstractNum>
 <w:abstractNum w:abstractNumId="8"><w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/><w:lvlText w:val="%1."/></w:lvl><w:lvl w:ilvl="1"><w:numFmt w:val="lowerLetter"/><w:lvlText w:val="%1.%2"/></w:lvl></w:abstractNum>
 <w:abstractNum w:abstractNumId="9"><w:lvl w:ilvl="0"><w:numFmt w:val="bullet"/><w:lvlText w:val=""/></w:lvl></w:abstractNum>
-<w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num><w:num w:numId="2"><w:abstractNumId w:val="8"/></w:num><w:num w:numId="3"><w:abstractNumId w:val="9"/></w:num></w:numbering>`,
+<w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num><w:num w:numId="2"><w:abstractNumId w:val="8"/></w:num><w:num w:numId="3"><w:abstractNumId w:val="9"/></w:num>
+<w:num w:numId="4"><w:abstractNumId w:val="8"/><w:lvlOverride w:ilvl="0"><w:startOverride w:val="5"/></w:lvlOverride></w:num></w:numbering>`,
 		"docProps/core.xml": `<c xmlns:dc="x"><dc:title> Travel
  rules </dc:title></c>`,
 	})
@@ -105,16 +112,17 @@ func TestDOCX(t *testing.T) {
 	num := func(id, level string) string {
 		return `<w:numPr><w:ilvl w:val="` + level + `"/><w:numId w:val="` + id + `"/></w:numPr>`
 	}
-	body := para(`<w:pStyle w:val="T1"/>`, "Contents 3") +
+	body := para(`<w:pStyle w:val="T1"/>`, "Contents 3") + para(`<w:pStyle w:val="Ti"/>`, "Rules") +
 		para(`<w:pStyle w:val="Own"/>`, "总则") + para(num("1", "0"), "为规范差旅。") + para(num("1", "0"), "适用于全体员工。") +
 		para(`<w:pStyle w:val="H2"/>`, "Amounts") +
 		para(num("2", "0"), "one") + para(num("2", "1"), "deep") + para(num("2", "0"), "two") + para(num("3", "0"), "dot") +
+		para(num("4", "0"), "five") + para(num("4", "0"), "six") +
 		`<w:p><w:r><w:t>Paid </w:t></w:r><w:ins><w:r><w:t xml:space="preserve">within </w:t></w:r></w:ins><w:del><w:r><w:delText>before</w:delText></w:r></w:del>` +
 		`<w:hyperlink><w:r><w:t>30 days</w:t></w:r></w:hyperlink><w:r><w:rPr><w:vanish/></w:rPr><w:t>secret</w:t></w:r><w:sdt><w:sdtContent><w:r><w:t>.</w:t></w:r></w:sdtContent></w:sdt></w:p>` +
 		`<w:tbl><w:tr><w:tc>` + para("", "City") + `</w:tc><w:tc>` + para("", "Limit") + `</w:tc></w:tr><w:tr><w:tc>` + para("", "Berlin") + para("", "Bonn") +
 		`</w:tc><w:tc><w:tbl><w:tr><w:tc>` + para("", "160") + `</w:tc></w:tr></w:tbl>` + para("", "EUR") + `</w:tc></w:tr></w:tbl>`
-	check(t, extract.DOCX, docx(t, body), "title Travel rules", "h1 总则", "p 第一条 为规范差旅。", "p 第二条 适用于全体员工。", "h2 Amounts",
-		"item0 1. one", "item1 1.a deep", "item0 2. two", "item0 - dot", "p Paid within 30 days.", "head City|Limit", "row0 Berlin\nBonn|160;\nEUR")
+	check(t, extract.DOCX, docx(t, body), "title Travel rules", "title Rules", "h0 Rules", "h1 总则", "p 第一条 为规范差旅。", "p 第二条 适用于全体员工。", "h2 Amounts",
+		"item0 1. one", "item1 1.a deep", "item0 2. two", "item0 - dot", "item0 5. five", "item0 6. six", "p Paid within 30 days.", "head City|Limit", "row0 Berlin\nBonn|160;\nEUR")
 }
 
 func TestXLSX(t *testing.T) {
@@ -167,6 +175,20 @@ func TestHTML(t *testing.T) {
  rules</title><style>p{}</style></head><body><nav><a href="/">Home</a></nav><main><h1>Leave</h1><p>Take <a href="javascript:alert(1)">30 days</a>.<script>evil()</script></p>
 <div style="display: none">hidden</div><p hidden>hidden too</p><img src="data:image/png;base64,AAAA" alt="x"><table><tr><th>City</th><th>Limit</th></tr><tr><td>Berlin</td><td>160</td></tr></table></main><footer>© us</footer></body></html>`
 	check(t, extract.HTML, []byte(page), "title Leave rules", "md # Leave\n\nTake 30 days.\n\n| City | Limit |\n|---|---|\n| Berlin | 160 |")
+}
+
+// TestHTMLText: text stays as it is written, and tables as tables whatever is
+// in their cells.
+func TestHTMLText(t *testing.T) {
+	for name, c := range map[string]struct{ page, want string }{
+		"signs":  {"<p>a_b_c *x* [y] 1 < 2 > 0", "a_b_c *x* [y] 1 < 2 > 0"},
+		"cells":  {"<table><tr><th>a|b</th><th>c</th></tr><tr><td><ul><li>x<li>y</ul><td><p>5 * 3<p>z<br>w</table>", "| a\\|b | c |\n|---|---|\n| x y | 5 * 3 z w |"},
+		"spans":  {`<table><tr><td>r<td>1<tr><td colspan=2>both<tr><td colspan=2000000000>x</table>`, "| r | 1 |\n|---|---|\n| both | both |\n| x |  |"},
+		"layout": {"<table><tr><td>menu<td><table><tr><td>City<td>Limit<tr><td>Bern<td>10</table></table>", "menu\n\n| City | Limit |\n|---|---|\n| Bern | 10 |"},
+		"hidden": {`<p aria-hidden=false style="display: none">no</p><p aria-hidden="false">yes</p>`, "yes"},
+	} {
+		t.Run(name, func(t *testing.T) { check(t, extract.HTML, []byte(c.page), "md "+c.want) })
+	}
 }
 
 func TestPPTX(t *testing.T) {
@@ -224,6 +246,9 @@ func FuzzRead(f *testing.F) {
 	f.Add(uint8(1), pdfFile("", "BT /F1 12 Tf 72 700 Td (Hello) Tj ET", "q 1 0 0 1 0 0 cm BT [(a) -200 (b)] TJ T* ET Q"))
 	f.Add(uint8(2), []byte("<table><tr><td rowspan=3>a<td>b</table><ul><li>x"))
 	f.Add(uint8(3), []byte("a;b\n\"1;2\n"))
+	for kind := range kinds {
+		f.Add(uint8(kind), []byte{})
+	}
 	f.Fuzz(func(t *testing.T, kind uint8, body []byte) {
 		_, err := read(kinds[int(kind)%len(kinds)], body, extract.Limits{Unpacked: 1 << 20, Page: 64 << 10})
 		for _, known := range []error{nil, extract.ErrDamaged, extract.ErrEncrypted, extract.ErrTooLarge, extract.ErrZip} {

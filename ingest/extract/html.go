@@ -2,6 +2,7 @@ package extract
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -24,7 +25,10 @@ func readHTML(f File, sink Sink) error {
 	}
 	start := make([]byte, 1024)
 	n, err := f.ReadAt(start, 0)
-	if n == 0 {
+	switch {
+	case n == 0 && errors.Is(err, io.EOF): // it is empty
+		return nil
+	case n == 0:
 		return err
 	}
 	r, err := f.Decode(f.ReaderAt, f.Size, declared(start[:n]))
@@ -50,14 +54,17 @@ func readHTML(f File, sink Sink) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	return sink.Markdown(string(text))
+	return sink.Markdown(unescaped.Replace(string(text)))
 }
 
+// unescaped makes good what the converter escapes whatever it is told.
+var unescaped = strings.NewReplacer("&lt;", "<", "&gt;", ">")
+
 func toMarkdown(n *html.Node) ([]byte, error) {
-	c := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(),
-		table.NewTablePlugin(table.WithHeaderPromotion(true), table.WithSpanCellBehavior(table.SpanBehaviorMirror),
-			table.WithNewlineBehavior(table.NewlineBehaviorPreserve), table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), table.WithSkipEmptyRows(true))))
 	// Escapes would become part of the text that is searched and shown.
+	c := converter.NewConverter(converter.WithEscapeMode(converter.EscapeModeDisabled), converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(),
+		table.NewTablePlugin(table.WithHeaderPromotion(true), table.WithSpanCellBehavior(table.SpanBehaviorMirror),
+			table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), table.WithSkipEmptyRows(true))))
 	return c.ConvertNode(n)
 }
 
@@ -89,7 +96,10 @@ func prune(n *html.Node) {
 			n.RemoveChild(c)
 		case c.Type == html.ElementNode && c.DataAtom == atom.A:
 			prune(c)
-			c.Data, c.DataAtom, c.Attr = "span", atom.Span, nil
+			rename(c, atom.Span)
+		case c.Type == html.ElementNode && c.DataAtom == atom.Table:
+			prune(c)
+			tidy(c)
 		default:
 			prune(c)
 		}
@@ -105,7 +115,9 @@ func hidden(n *html.Node) bool {
 		case "hidden":
 			return true
 		case "aria-hidden":
-			return value == "true"
+			if value == "true" {
+				return true
+			}
 		case "role":
 			if value == "navigation" || value == "search" || value == "menu" {
 				return true

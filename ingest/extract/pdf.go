@@ -36,8 +36,7 @@ func readPDF(f File, sink Sink) error {
 		if err != nil && len(lines) == 0 {
 			failed++
 		}
-		sink.Page("page", i+1)
-		if err := p.page(lines); err != nil {
+		if err := p.page(i+1, lines); err != nil {
 			return err
 		}
 	}
@@ -80,7 +79,7 @@ func openPDF(f File) (*pdf.Reader, error) {
 	case errors.Is(err, pdf.ErrInvalidPassword):
 		return nil, ErrEncrypted
 	case err != nil && strings.Contains(err.Error(), "encrypt"):
-		return nil, fmt.Errorf("%w: %w", ErrEncrypted, err)
+		return nil, fmt.Errorf("%w, or encrypted in a way that is not read: print it to a new PDF", ErrEncrypted)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}

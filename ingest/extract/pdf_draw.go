@@ -47,13 +47,18 @@ type canvas struct {
 	fonts     fontCache
 	resources pdf.Value
 	depth     int // of forms in each other
+	forms     int // drawn
 	operators int
 	lines     []textLine
 	buf       strings.Builder // of the last line
 }
 
-// maxOperators bounds one page.
-const maxOperators = 2_000_000
+// Bounds of one page. Forms beyond theirs are left out: a few that draw each
+// other would else be drawn a million times.
+const (
+	maxOperators = 2_000_000
+	maxForms     = 5_000
+)
 
 // linesOf returns the lines of text of a page in the order in which they are
 // drawn. With an error come the lines before it.
@@ -69,9 +74,22 @@ func linesOf(page pdf.Page, fonts fontCache) (lines []textLine, err error) {
 			lines[i].spaceBelow = lines[i].y - lines[i+1].y
 		}
 	}()
-	c.resources = page.Resources()
+	c.resources = inherited(page.V, "Resources")
 	c.run(page.V.Key("Contents"))
 	return nil, nil
+}
+
+// inherited is what a page says, or one of those above it. Above may be a loop.
+func inherited(page pdf.Value, key string) pdf.Value {
+	for range 64 {
+		if v := page.Key(key); !v.IsNull() {
+			return v
+		}
+		if page = page.Key("Parent"); page.IsNull() {
+			break
+		}
+	}
+	return pdf.Value{}
 }
 
 func (c *canvas) run(contents pdf.Value) {
@@ -166,9 +184,10 @@ func (c *canvas) move(x, y float64) {
 
 // form draws what a page keeps for use on several pages, or in several places.
 func (c *canvas) form(form pdf.Value) {
-	if form.Kind() != pdf.Stream || form.Key("Subtype").Name() != "Form" || c.depth > 4 {
+	if form.Kind() != pdf.Stream || form.Key("Subtype").Name() != "Form" || c.depth > 4 || c.forms >= maxForms {
 		return
 	}
+	c.forms++
 	saved, resources, stack := c.drawing, c.resources, c.stack
 	if own := form.Key("Resources"); own.Kind() == pdf.Dict {
 		c.resources = own

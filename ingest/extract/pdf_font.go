@@ -23,7 +23,14 @@ type font struct {
 	decoder   pdf.TextEncoding
 	widths    map[uint32]float64 // thousandths of the letter's size
 	usual     float64
+	entries   int // of maps and widths that were read, however often for one code
 }
+
+// maxEntries bounds a font's maps: twice what codes of two bytes can be.
+const maxEntries = 1 << 17
+
+// more tells whether another entry is read.
+func (f *font) more() bool { f.entries++; return f.entries <= maxEntries }
 
 // fontCache holds the fonts of a file. Fonts are told apart by what they
 // print as: the library does not say which object a value came from.
@@ -80,10 +87,10 @@ func (f *font) cidWidths(v pdf.Value) {
 		f.usual = dw.Float64()
 	}
 	w := v.Key("W")
-	for i := 0; i+1 < w.Len(); {
+	for i := 0; i+1 < w.Len() && f.more(); {
 		first := uint32(w.Index(i).Int64())
 		if list := w.Index(i + 1); list.Kind() == pdf.Array {
-			for j := range min(list.Len(), 1<<16) {
+			for j := 0; j < min(list.Len(), 1<<16) && f.more(); j++ {
 				f.widths[first+uint32(j)] = list.Index(j).Float64()
 			}
 			i += 2
@@ -93,7 +100,7 @@ func (f *font) cidWidths(v pdf.Value) {
 			return
 		}
 		last, width := uint32(w.Index(i+1).Int64()), w.Index(i+2).Float64()
-		for code := first; code <= min(last, 1<<16-1) && code >= first; code++ {
+		for code := first; code <= min(last, 1<<16-1) && code >= first && f.more(); code++ {
 			f.widths[code] = width
 		}
 		i += 3
@@ -192,7 +199,7 @@ func (f *font) bfRanges(args []string) {
 		if len(text) == 0 || hi < lo || hi-lo > 1<<16 {
 			continue
 		}
-		for n := range hi - lo + 1 {
+		for n := uint32(0); n <= hi-lo && f.more(); n++ {
 			f.toUnicode[lo+n] = string(text[:len(text)-1]) + string(text[len(text)-1]+rune(n))
 		}
 	}

@@ -2,6 +2,7 @@ package extract
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"regexp"
 	"slices"
@@ -92,78 +93,115 @@ func (l look) level(line textLine) int {
 
 // pageReader puts lines together. A paragraph may go on over pages.
 type pageReader struct {
-	sink    Sink
-	look    look
-	text    strings.Builder // the paragraph
-	last    textLine        // of it
-	right   float64         // where the page's lines end
-	heading string          // one that may go on
-	level   int
+	sink        Sink
+	look        look
+	next        int    // page that begins with the next line; 0 = none
+	text        []byte // the paragraph
+	turns       []Turn // in it
+	last        textLine
+	lastShort   bool    // last stops well before the other lines of its page do
+	left, right float64 // where the page's lines begin and end
+	heading     string  // one that may go on
+	level       int
 }
 
-func (p *pageReader) page(lines []textLine) error {
-	p.right = 0
+func (p *pageReader) page(n int, lines []textLine) error {
+	p.next = n
+	p.left, p.right = math.Inf(1), 0
 	for _, line := range lines {
 		if rounded(line.size) == p.look.body {
-			p.right = max(p.right, line.end)
+			p.left, p.right = min(p.left, line.x), max(p.right, line.end)
 		}
 	}
-	kept := 0
+	fresh := true
 	for i, line := range lines {
 		if (i < 2 || i >= len(lines)-2) && p.look.running[edgeKey(line.text)] {
 			continue
 		}
-		fresh := kept == 0
-		kept++
 		if err := p.line(line, fresh); err != nil {
 			return err
 		}
+		fresh = false
 	}
 	return nil
 }
 
-func (p *pageReader) line(line textLine, fresh bool) error {
+func (p *pageReader) line(line textLine, fresh bool) (err error) {
 	if level := p.look.level(line); level > 0 {
-		if err := p.endParagraph(); err != nil {
-			return err
-		}
-		if p.heading != "" && p.level == level && p.last.spaceBelow > 0 && p.last.spaceBelow < 2*line.size && len(p.heading) < 150 {
-			p.heading = joinLines(p.heading, line.text)
-		} else {
-			if err := p.endHeading(); err != nil {
-				return err
-			}
-			p.heading, p.level = line.text, level
-		}
-		p.last = line
+		err = p.title(line, level)
+	} else if err = p.endHeading(); err == nil {
+		err = p.prose(line, fresh)
+	}
+	p.last, p.lastShort = line, line.end < p.right-3*line.size
+	return err
+}
+
+func (p *pageReader) title(line textLine, level int) error {
+	if err := p.endParagraph(); err != nil {
+		return err
+	}
+	if p.heading != "" && p.level == level && p.headingGoesOn(line) {
+		drop, between := seam([]byte(p.heading), line.text)
+		p.heading = p.heading[:len(p.heading)-drop] + between + line.text
 		return nil
 	}
 	if err := p.endHeading(); err != nil {
 		return err
 	}
+	p.turn()
+	p.heading, p.level = line.text, level
+	return nil
+}
+
+// headingGoesOn tells whether a line is more of the heading above it: near it,
+// and its first word had no room there.
+func (p *pageReader) headingGoesOn(line textLine) bool {
+	if p.last.spaceBelow <= 0 || p.last.spaceBelow >= 2*line.size || len(p.heading) >= 150 {
+		return false
+	}
+	word, _, _ := strings.Cut(line.text, " ")
+	needs := float64(utf8.RuneCountInString(word)) * line.size / 2
+	if r, _ := utf8.DecodeRuneInString(word); wide(r) { // one letter is enough
+		needs = line.size
+	}
+	return p.right == 0 || p.last.end-p.last.x+needs > 0.8*(p.right-p.left)
+}
+
+func (p *pageReader) prose(line textLine, fresh bool) error {
 	switch {
-	case p.text.Len() == 0:
+	case len(p.text) == 0:
 	case p.breaks(line, fresh):
 		if err := p.endParagraph(); err != nil {
 			return err
 		}
-	case p.short() || opens.MatchString(line.text):
-		p.text.WriteByte('\n')
+	case p.lastShort || opens.MatchString(line.text):
+		p.text = append(p.text, '\n')
 	default:
-		joined := joinLines(p.text.String(), line.text)
-		p.text.Reset()
-		p.text.WriteString(joined[:len(joined)-len(line.text)])
+		drop, between := seam(p.text, line.text)
+		p.text = append(p.text[:len(p.text)-drop], between...)
 	}
-	p.text.WriteString(line.text)
-	p.last = line
+	p.turn()
+	p.text = append(p.text, line.text...)
 	return nil
+}
+
+// turn tells that the next page begins, now that its first line is there.
+func (p *pageReader) turn() {
+	switch {
+	case p.next == 0:
+	case len(p.text) == 0:
+		p.sink.Page("page", p.next)
+	default:
+		p.turns = append(p.turns, Turn{len(p.text), p.next})
+	}
+	p.next = 0
 }
 
 // breaks tells whether a paragraph ends before line. At the top of a page the
 // last line of the page before decides.
 func (p *pageReader) breaks(line textLine, fresh bool) bool {
 	switch gap := p.last.spaceBelow; {
-	case p.text.Len() > 1<<16:
+	case len(p.text) > 1<<16:
 		return true
 	case fresh:
 		return endsLikeSentence(p.last.text)
@@ -174,9 +212,6 @@ func (p *pageReader) breaks(line textLine, fresh bool) bool {
 	}
 }
 
-// short tells whether the last line stops well before the others do.
-func (p *pageReader) short() bool { return p.last.end < p.right-3*p.last.size }
-
 // opens matches what begins a line of its own.
 var opens = regexp.MustCompile(`^(第\s?[〇零一二三四五六七八九十百千0-9]+\s?[编章节条]|[一二三四五六七八九十]+、|[（(]?[0-9a-z一二三四五六七八九十]{1,3}[)）.、．]\s?\S|[•·▪◦‣–-]\s|§|(Article|Section|Chapter|Clause)\s+[0-9])`)
 
@@ -185,27 +220,29 @@ func endsLikeSentence(s string) bool {
 	return strings.ContainsRune("。！？；：.!?:;", r)
 }
 
-// joinLines puts two lines together as they were before the text was set. The
-// second one is at the end of what it returns, unchanged.
-func joinLines(a, b string) string {
-	last, _ := utf8.DecodeLastRuneInString(a)
-	first, _ := utf8.DecodeRuneInString(b)
+// seam tells how a line is put to the text before it as it was before that was
+// set: how many bytes of the text go, and what comes between.
+func seam(text []byte, line string) (drop int, between string) {
+	last, n := utf8.DecodeLastRune(text)
+	first, _ := utf8.DecodeRuneInString(line)
 	switch {
 	case wide(last) || wide(first):
-		return a + b
-	case last == '-' && unicode.IsLower(first) && len(a) > 1 && unicode.IsLetter(rune(a[len(a)-2])):
-		return a[:len(a)-1] + b
+		return 0, ""
+	case last == '-' && unicode.IsLower(first):
+		if before, _ := utf8.DecodeLastRune(text[:len(text)-n]); unicode.IsLetter(before) {
+			return n, ""
+		}
 	}
-	return a + " " + b
+	return 0, " "
 }
 
 func (p *pageReader) endParagraph() error {
-	text := p.text.String()
-	p.text.Reset()
-	if text == "" {
+	if len(p.text) == 0 {
 		return nil
 	}
-	return p.sink.Paragraph(text)
+	err := p.sink.Paragraph(string(p.text), p.turns...)
+	p.text, p.turns = p.text[:0], p.turns[:0]
+	return err
 }
 
 func (p *pageReader) endHeading() error {
@@ -217,9 +254,4 @@ func (p *pageReader) endHeading() error {
 	return p.sink.Heading(p.level, oneLine(name))
 }
 
-func (p *pageReader) end() error {
-	if err := p.endHeading(); err != nil {
-		return err
-	}
-	return p.endParagraph()
-}
+func (p *pageReader) end() error { return errors.Join(p.endHeading(), p.endParagraph()) }

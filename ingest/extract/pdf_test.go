@@ -2,9 +2,11 @@ package extract_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"strata/ingest/extract"
 )
@@ -90,8 +92,60 @@ func TestPDFRunningHeads(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := strings.Join(got, "\n")
-	if strings.Contains(all, "Handbook") || !strings.Contains(all, "everybody and All about the travel") {
+	if strings.Contains(all, "Handbook") || !strings.Contains(all, "everybody and [page 2]All about the travel") {
 		t.Errorf("got %s", all)
+	}
+}
+
+// TestPDFPages: each line is told of on its page, whether or not what is on
+// the page before is at an end, and so are headings at the foot of one.
+func TestPDFPages(t *testing.T) {
+	check(t, extract.PDF, pdfFile("",
+		set(10, 700, "One line that is as long as any line of this text is.", "It ends here."),
+		"", // a page without text
+		set(10, 700, "Another page begins with a line that is quite as long", "and goes")+set(18, 100, "At the foot"),
+		set(10, 700, "on with no word of the page before.", "(b) an item")),
+		"page 1", "p One line that is as long as any line of this text is. It ends here.",
+		"page 3", "p Another page begins with a line that is quite as long and goes", "h1 At the foot",
+		"page 4", "p on with no word of the page before.\n(b) an item")
+}
+
+// TestPDFHeadings: two headings of one size below each other are two, unless
+// the first fills its line.
+func TestPDFHeadings(t *testing.T) {
+	body := set(10, 600, "The body of the text has long lines, as it is wont to have.", "It has letters in plenty.")
+	for name, c := range map[string][]string{
+		"two": {set(16, 700, "Leave policy", "Annual leave"), "h1 Leave policy", "h1 Annual leave"},
+		"one": {set(16, 700, "What is to be known about all", "kinds of leave"), "h1 What is to be known about all kinds of leave"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := append([]string{"page 1"}, c[1:]...)
+			check(t, extract.PDF, pdfFile("", c[0]+body), append(want, "p The body of the text has long lines, as it is wont to have. It has letters in plenty.")...)
+		})
+	}
+}
+
+// TestPDFLoops: what names itself ends, at once and without text.
+func TestPDFLoops(t *testing.T) {
+	text := pdfFile("", "BT /F1 10 Tf 72 700 Td (Text) Tj ET")
+	again := strings.Repeat("/X Do ", 50)
+	forms := pdfFile("", again+"BT /F1 10 Tf 72 700 Td (Text) Tj ET")
+	for name, c := range map[string]struct{ body, from, to string }{
+		"parent": {string(text), "/Parent 2 0 R /Contents", "/Parent 8 0 R /Contents"}, // itself
+		"kids":   {string(text), "/Kids [8 0 R ]", "/Kids [2 0 R ]"},
+		"forms":  {string(forms), "/Type /Page /Parent", "/Resources << /XObject << /X 9 0 R >> >> /Parent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := strings.ReplaceAll(c.body, c.from, c.to)
+			if body == c.body {
+				t.Fatal("nothing was made a loop")
+			}
+			began := time.Now()
+			_, err := read(extract.PDF, []byte(body), extract.Limits{})
+			if time.Since(began) > 10*time.Second || err != nil && !errors.Is(err, extract.ErrDamaged) {
+				t.Errorf("%v after %v", err, time.Since(began))
+			}
+		})
 	}
 }
 

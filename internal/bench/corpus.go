@@ -111,6 +111,15 @@ func (c *corpus) section(b *strings.Builder, chinese bool, rare string) {
 	b.WriteByte('\n')
 }
 
+// line is at least so many letters of English words.
+func (c *corpus) line(letters int) string {
+	var b strings.Builder
+	for b.Len() < letters {
+		b.WriteString(c.skewed(enCommon) + " ")
+	}
+	return b.String() + c.skewed(enRare)
+}
+
 func (c *corpus) question(chinese bool, head, rare string) string {
 	if chinese {
 		return rare + "的" + c.skewed(zhCommon[:32]) + "限额是多少？" + head + "里怎么写的？"

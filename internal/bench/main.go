@@ -128,6 +128,8 @@ var cases = []struct {
 	{"streams", runStreams},
 	{"latency", runLatency},
 	{"rag", runRAG},
+	{"corpus", runLargeCorpus},
+	{"ingest", runIngest},
 	{"opening", runOpening},
 	{"memory", runMemory},
 }

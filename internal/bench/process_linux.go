@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -69,6 +70,21 @@ func residentMemory(pid int) (int64, error) {
 		}
 	}
 	return 0, fmt.Errorf("/proc/%d/status has no VmRSS", pid)
+}
+
+// children are the processes that a process has started and that run.
+func children(pid int) []int {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	var out []int
+	for _, task := range tasks {
+		list, _ := os.ReadFile(task) // the thread may have ended
+		for _, field := range strings.Fields(string(list)) {
+			if child, err := strconv.Atoi(field); err == nil {
+				out = append(out, child)
+			}
+		}
+	}
+	return out
 }
 
 // openFiles is the number of descriptors that a process holds.

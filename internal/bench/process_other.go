@@ -17,6 +17,8 @@ func cpuTime(int) (time.Duration, error) { return 0, errNeedsLinux }
 
 func residentMemory(int) (int64, error) { return 0, errNeedsLinux }
 
+func children(int) []int { return nil }
+
 func openFiles(int) (int, error) { return 0, errNeedsLinux }
 
 func cpuModel() string { return "" }

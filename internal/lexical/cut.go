@@ -5,7 +5,11 @@
 // terms are kept, or of what is found by them.
 package lexical
 
-import "strata/internal/terms"
+import (
+	"slices"
+
+	"strata/internal/terms"
+)
 
 // Version names what Cut makes of a text; an index made by another one is
 // rebuilt.
@@ -47,7 +51,9 @@ func (t Term) Token() string {
 // than the two by themselves. Unspaced scripts have their pairs for that.
 func Cut(dst []Term, text string) []Term {
 	var last string // word before, for phrases
-	for _, t := range terms.Of(text) {
+	all := terms.Of(text)
+	dst = slices.Grow(dst, len(all)+len(all)/2)
+	for _, t := range all {
 		c := Term{Text: t, Hash: hash(t, ""), Weak: terms.Weak(t)}
 		switch terms.KindOf(t) {
 		case terms.Word:

@@ -23,12 +23,14 @@ type fake struct {
 	*httptest.Server
 	batches atomic.Int64
 	fails   func(batch int64, id string) string // why an object fails; "" = it does not
+	noted   func()                              // called when a tenant is made
+	marks   atomic.Int64                        // tenants that were made and not removed
 	asked   func(r *http.Request, query string) // called before a question is answered, with nothing
 }
 
 func newFake(t *testing.T, version string) *fake {
 	t.Helper()
-	f := &fake{fails: func(int64, string) string { return "" }, asked: func(*http.Request, string) {}}
+	f := &fake{fails: func(int64, string) string { return "" }, asked: func(*http.Request, string) {}, noted: func() {}}
 	answer := func(w http.ResponseWriter, v any) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(v)
@@ -40,6 +42,12 @@ func newFake(t *testing.T, version string) *fake {
 		answer(w, map[string]any{"classes": []any{passages(), vectors("StrataVectors_s1_2"), map[string]any{"class": "Somebodys", "vectorIndexConfig": "odd"}}})
 	})
 	mux.HandleFunc("GET /v1/schema/{class}/tenants", func(w http.ResponseWriter, _ *http.Request) { answer(w, []any{}) })
+	mux.HandleFunc("POST /v1/schema/{class}/tenants", func(w http.ResponseWriter, _ *http.Request) {
+		f.marks.Add(1)
+		f.noted()
+		answer(w, []any{})
+	})
+	mux.HandleFunc("DELETE /v1/schema/{class}/tenants", func(http.ResponseWriter, *http.Request) { f.marks.Add(-1) })
 	mux.HandleFunc("POST /v1/batch/objects", func(w http.ResponseWriter, r *http.Request) {
 		var sent struct{ Objects []*models.Object }
 		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
@@ -131,10 +139,10 @@ func TestOldServer(t *testing.T) {
 // longer time.
 func TestOneWayHangs(t *testing.T) {
 	f := newFake(t, "1.35.2")
-	hung := 0
+	var hung atomic.Int64
 	f.asked = func(r *http.Request, query string) {
 		if strings.Contains(query, "nearVector") {
-			hung++
+			hung.Add(1)
 			<-r.Context().Done()
 		}
 	}
@@ -153,8 +161,8 @@ func TestOneWayHangs(t *testing.T) {
 			t.Errorf("a search by text beside it: %v", err)
 		}
 	}
-	if _, err := x.Nearest(t.Context(), "T", "s1", east, 5); !errors.Is(err, ErrUnavailable) || hung != breakAfter {
-		t.Errorf("after %d that hung: %v", hung, err)
+	if _, err := x.Nearest(t.Context(), "T", "s1", east, 5); !errors.Is(err, ErrUnavailable) || hung.Load() != breakAfter {
+		t.Errorf("after %d that hung: %v", hung.Load(), err)
 	}
 	if _, err := x.Search(t.Context(), "T", "word", 5); err != nil {
 		t.Errorf("a search by text after that: %v", err)

@@ -41,7 +41,7 @@ var collection = passagesPrefix + strings.Map(func(r rune) rune {
 func passages() *models.Class {
 	yes, no := true, false
 	c := inTenants(collection, "Passages of Strata's documents. Can be deleted at any time: Strata fills it again.")
-	c.VectorIndexConfig = map[string]any{"skip": true}
+	c.VectorIndexConfig = map[string]any{"skip": true, "skipDefaultQuantization": true} // else the server logs an error
 	c.InvertedIndexConfig = &models.InvertedIndexConfig{
 		Bm25:      &models.BM25Config{K1: k1, B: b},
 		Stopwords: &models.StopwordConfig{Preset: "none"},

@@ -142,6 +142,11 @@ func TestTenantsAreMadeByWrites(t *testing.T) {
 	if err := x.Remove(ctx, "T10", []string{"p"}); err != nil {
 		t.Error(err)
 	}
+	for at := range x.tenants.used {
+		if at.tenant == x.tenant("T10") {
+			t.Errorf("one that is not there is taken for one in memory: %v", at)
+		}
+	}
 	for _, c := range []string{collection, "StrataVectors_s1_2"} {
 		if got := tenantsOf(t, x, c); !slices.Contains(got, x.tenant("T9")) || slices.Contains(got, x.tenant("T10")) {
 			t.Errorf("%s has the tenants %v", c, got)
@@ -199,5 +204,26 @@ func TestLostWhileRebuilt(t *testing.T) {
 	_ = x.Close()
 	if y := internal(t, s, "x"); !y.NeedsRebuild() {
 		t.Error("it is taken for filled after a restart")
+	}
+}
+
+// The loss may come in the very moment in which it is noted.
+func TestLostWhileNoted(t *testing.T) {
+	f := newFake(t, "1.35.2")
+	x, err := New(t.Context(), Config{URL: f.URL, Namespace: []byte("n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	f.noted = func() { x.made.Add(1) }
+	if !x.NeedsRebuild() || x.Rebuilt(t.Context()) == nil || !x.NeedsRebuild() {
+		t.Error("an empty collection is said to be filled")
+	}
+	if f.marks.Load() != 0 {
+		t.Error("and noted as that")
+	}
+	f.noted = func() {}
+	if x.NeedsRebuild(); x.Rebuilt(t.Context()) != nil || x.NeedsRebuild() || f.marks.Load() != 1 {
+		t.Error("what was filled is not noted")
 	}
 }

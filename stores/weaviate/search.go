@@ -67,7 +67,6 @@ func (x *Index) guarded(outer context.Context, b *breaker, at place, search func
 	hits, err := search(ctx, at)
 	if err != nil && x.missing(ctx, at, err) {
 		hits, err = nil, nil
-		x.tenants.drop(at)
 	}
 	b.note(err, x.clock().Sub(begun))
 	switch {

@@ -217,6 +217,7 @@ func (x *Index) missing(ctx context.Context, at place, err error) bool {
 	if err != nil || there {
 		return false
 	}
+	x.tenants.drop(at)
 	there, err = x.server.hasCollection(ctx, at.collection)
 	if err == nil && !there {
 		x.suspect()
