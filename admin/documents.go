@@ -223,9 +223,14 @@ func splitGroups(text string) []string {
 	return groups
 }
 
+var errLargeDocument = &problem{http.StatusRequestEntityTooLarge, "body_too_large", "The document is larger than this Strata takes."}
+
 // readUpload reads the body: into memory, or a file if it is large. A large
 // one over a slow line takes longer than the listener gives other calls.
 func (c *calls) readUpload(w http.ResponseWriter, r *request, source *ingest.Source) error {
+	if r.ContentLength > c.cfg.MaxDocument {
+		return errLargeDocument // before any of it is read
+	}
 	// Not every writer has deadlines; those that have none need none.
 	deadlines := http.NewResponseController(w)
 	_ = deadlines.SetReadDeadline(time.Now().Add(10 * time.Minute))
@@ -240,7 +245,7 @@ func (c *calls) readUpload(w http.ResponseWriter, r *request, source *ingest.Sou
 	var file *os.PathError
 	switch {
 	case errors.As(err, &large):
-		return &problem{http.StatusRequestEntityTooLarge, "body_too_large", "The document is larger than this Strata takes."}
+		return errLargeDocument
 	case errors.As(err, &file):
 		return fmt.Errorf("an upload cannot be kept: %w", err)
 	case err != nil:

@@ -69,3 +69,23 @@ func TestNothingHiddenUnderTheFloor(t *testing.T) {
 		t.Errorf("named as under the floor: %v, want c alone", under)
 	}
 }
+
+// A passage that the caller may not see does not vouch for those that they may.
+func TestHiddenPassagesDoNotPass(t *testing.T) {
+	l := &fakeLedger{passages: []stores.Passage{
+		passage("a", "Travel", "Hotels", "A night costs at most 180 euros in Berlin."),
+		passage("b", "Board", "Deals", "The purchase of Harbour is kept secret until May."),
+	}, groups: map[string]string{"b": "board"}}
+	hits := fixedHits{{ID: "b", Score: 9, Cover: .9}, {ID: "a", Score: 3, Cover: .16}}
+	plan := planOf(intent.RAG)
+	plan.Floor = .28
+	q := ask("which purchase of Harbour is secret")
+	a := New(Config{Ledger: l, Index: hits})
+	if r := a.Assemble(t.Context(), q, plan, openingOf(l)); len(r.Items) > 0 {
+		t.Errorf("given: %v", r.Items)
+	}
+	q.Scope.Groups = []string{"board"}
+	if r := a.Assemble(t.Context(), q, plan, openingOf(l)); !slices.Equal(r.Items, []string{"b", "a"}) {
+		t.Errorf("to who may see both: %v", r.Items)
+	}
+}

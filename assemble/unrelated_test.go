@@ -106,6 +106,7 @@ func TestFloorWithVectors(t *testing.T) {
 		"nor here":                  {stores.Hit{ID: "a", Score: 16, Cover: 0.21}, 0.3, false},
 		"words alone would":         {stores.Hit{ID: "a", Score: 16, Cover: 0.26}, 0.2, false},
 		"and do":                    {stores.Hit{ID: "a", Score: 25, Cover: 0.5}, 0.3, true},
+		"much of nearly nothing":    {stores.Hit{ID: "a", Score: 9000, Cover: 0.01}, 0.55, false},
 		"so near that it is enough": {stores.Hit{ID: "a", Score: 1, Cover: 0.01}, 0.9, true},
 	} {
 		l := handbook()

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -24,6 +25,7 @@ type embedder struct {
 	*httptest.Server
 	mu    sync.Mutex
 	down  bool
+	dims  int // 0 = embedderDims
 	slow  time.Duration
 	gate  func(texts []string) // called before each answer
 	texts map[string]int       // how often each was embedded
@@ -45,7 +47,7 @@ func (e *embedder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	err := json.NewDecoder(r.Body).Decode(&req)
 	e.mu.Lock()
-	down, slow, gate := e.down, e.slow, e.gate
+	down, slow, gate, dims := e.down, e.slow, e.gate, cmp.Or(e.dims, embedderDims)
 	e.mu.Unlock()
 	if err != nil || r.URL.Path != "/v1/embeddings" || r.Header.Get("Authorization") != "Bearer sk-embedder" {
 		http.Error(w, "{}", http.StatusUnauthorized)
@@ -69,7 +71,7 @@ func (e *embedder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for i, text := range req.Input {
 		e.texts[text]++
 		// Another model is another space.
-		data = append(data, item{"embedding", i, upstreamtest.Embedding(req.Model+" "+meaningOf(text, req.Model), embedderDims)})
+		data = append(data, item{"embedding", i, upstreamtest.Embedding(req.Model+" "+meaningOf(text, req.Model), dims)})
 	}
 	e.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
