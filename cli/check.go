@@ -111,8 +111,12 @@ func (c *checking) compareSource(q question, e *explanation, sources []source, w
 	return nil
 }
 
-// late tells whether documents were left out for their time.
+// late tells whether documents were left out for their time, or the ledger
+// took too long to open the walk.
 func (e *explanation) late() bool {
+	if e.Reason == "ledger" || e.Reason == "late" {
+		return true
+	}
 	for _, s := range e.Skipped {
 		if s.Reason == "late" || s.Reason == "busy" {
 			return true
