@@ -188,3 +188,22 @@ func TestJobsStopAndDelete(t *testing.T) {
 	next.want(404, nil, "GET", "/v1/documents/a", "")
 	next.want(200, nil, "GET", "/v1/documents/b", "")
 }
+
+// TestJobsResumeInOrder: what was accepted first is taken in first.
+func TestJobsResumeInOrder(t *testing.T) {
+	dir := t.TempDir()
+	p, began, stop := blocked(t, dir)
+	const several = 4
+	for n := range several {
+		p.want(202, nil, "PUT", "/v1/documents/a?title="+strings.Repeat("x", n+1), large)
+	}
+	<-began
+	stop()
+	seen := make(chan ingest.Source, several)
+	newPlane(t, func(c *admin.Config) { c.Jobs, c.Ingester = admin.NewJobs(dir), gated{c.Ingester, seen} })
+	for n := range several {
+		if s := <-seen; len(s.Title) != n+1 {
+			t.Errorf("the upload %d was taken up at place %d", len(s.Title), n+1)
+		}
+	}
+}

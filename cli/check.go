@@ -116,8 +116,12 @@ func (c *checking) compareSource(q question, e *explanation, sources []source, w
 	return nil
 }
 
-// late tells whether documents were left out for their time.
+// late tells whether documents were left out for their time, or the ledger
+// took too long to open the walk.
 func (e *explanation) late() bool {
+	if e.Reason == "ledger" || e.Reason == "late" {
+		return true
+	}
 	for _, s := range e.Skipped {
 		if s.Reason == "busy" || s.Reason == "late" || strings.HasSuffix(s.Reason, " late") {
 			return true

@@ -222,7 +222,8 @@ func TestTablesRepeatTheirHead(t *testing.T) {
 // TestPagesOfPassages: every passage of a PDF names the pages that its lines
 // are from, also where paragraphs go on over them.
 func TestPagesOfPassages(t *testing.T) {
-	d := parse(t, "a.pdf", string(longPDF(30)))
+	const pages = 1200 // more than a window of text
+	d := parse(t, "a.pdf", string(longPDF(pages)))
 	seen := map[int]bool{}
 	for _, p := range d.Passages {
 		var from, to int
@@ -239,7 +240,7 @@ func TestPagesOfPassages(t *testing.T) {
 			}
 		}
 	}
-	if len(seen) != 30 {
+	if len(seen) != pages {
 		t.Errorf("lines of %d pages", len(seen))
 	}
 }

@@ -67,7 +67,8 @@ func writeRules(w *bufio.Writer, size int) {
 	}
 }
 
-// longPDF is a PDF with some 2,000 letters a page, in one flat tree.
+// longPDF is a PDF with two paragraphs and some 2,000 letters a page, in one
+// flat tree.
 func longPDF(pages int) []byte {
 	var b bytes.Buffer
 	var offsets []int
@@ -87,6 +88,9 @@ func longPDF(pages int) []byte {
 		var c strings.Builder
 		c.WriteString("BT /F1 10 Tf 12 TL 72 760 Td ")
 		for j := range 30 {
+			if j == 15 {
+				c.WriteString("0 -30 Td ")
+			}
 			fmt.Fprintf(&c, "(Line %d of page %d tells what rule %d means to those who travel often.) Tj T* ", j, i+1, i*j%997)
 		}
 		c.WriteString("ET")
