@@ -93,9 +93,9 @@ type LayerUse struct {
 }
 
 // Skipped is a layer, or with an id one candidate, that was left out. Layers:
-// late, error, busy; of knowledge also what it was read without: "vectors
-// late", "vectors failed", "rerank late", "rerank failed". Candidates: floor, budget, duplicate, visible, clash,
-// expired.
+// late, error, busy; of knowledge also what it was read without:
+// vectors_late, vectors_failed, rerank_late, rerank_failed. Candidates: floor,
+// budget, duplicate, visible, clash, expired.
 type Skipped struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
@@ -118,7 +118,7 @@ type Result struct {
 	Items     []string // in their order in Volatile
 	Sources   []Source // of the passages in Volatile, in their order
 	Context   string   // full, partial, none
-	Reason    string   // no_match, late, ledger, store_unavailable, vectors, rerank, window, no_user, or ""
+	Reason    string   // no_match, late, ledger, store_unavailable, window, no_user, or ""
 	Tokens    int      // of both texts, by the counts made when their parts were written
 	Layers    []LayerUse
 	Skipped   []Skipped

@@ -125,7 +125,10 @@ func (w *walk) tookFacts(r *knowledgeRead) {
 	for _, what := range r.left {
 		w.skipped = append(w.skipped, Skipped{Name: string(policy.LayerKnowledge), Reason: what})
 		if w.reason == "" {
-			w.reason, _, _ = strings.Cut(what, " ")
+			w.reason = "store_unavailable"
+			if strings.HasSuffix(what, "_late") {
+				w.reason = "late"
+			}
 		}
 	}
 }

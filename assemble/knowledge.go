@@ -33,7 +33,7 @@ type knowledgeRead struct {
 	found []found  // best first
 	under []string // ids of the best that do not fit well enough
 	near  bool     // vectors were looked through
-	left  []string // what was done without: vectors late, rerank failed
+	left  []string // what was done without: vectors_late, rerank_failed
 }
 
 // questions are what is searched for. A follow-up leans on the turn before and

@@ -115,7 +115,7 @@ func (r *knowledgeReader) doWithout(what string, err error) {
 	if late(err) || errors.Is(err, errBusy) {
 		how = "late"
 	}
-	if what += " " + how; !slices.Contains(r.left, what) {
+	if what += "_" + how; !slices.Contains(r.left, what) {
 		r.left = append(r.left, what)
 	}
 }

@@ -146,14 +146,15 @@ func TestQueriesOfVectors(t *testing.T) {
 func TestVectorsThatFail(t *testing.T) {
 	broken := func(context.Context, string) error { return errBroken }
 	panics := func(context.Context, string) error { panic("embedder") }
+	word := map[string]string{"vectors_late": "late", "vectors_failed": "store_unavailable"}
 	for name, test := range map[string]struct {
 		vectors *fakeVectors
 		reason  string
 		waits   bool
 	}{
-		"late":                      {&fakeVectors{hold: hang("vectors", nil)}, "vectors late", true},
-		"broken":                    {&fakeVectors{hold: broken}, "vectors failed", false},
-		"panics":                    {&fakeVectors{hold: panics}, "vectors failed", false},
+		"late":                      {&fakeVectors{hold: hang("vectors", nil)}, "vectors_late", true},
+		"broken":                    {&fakeVectors{hold: broken}, "vectors_failed", false},
+		"panics":                    {&fakeVectors{hold: panics}, "vectors_failed", false},
 		"a language it cannot read": {&fakeVectors{noise: map[string]stores.Noise{"zh": noise["zh"]}}, "", false},
 		"no space yet":              {&fakeVectors{}, "", false},
 	} {
@@ -167,7 +168,7 @@ func TestVectorsThatFail(t *testing.T) {
 				t.Errorf("%s: %v after %v; %v", name, r.Items, took, r.Skipped)
 			}
 			said := slices.Contains(r.Skipped, Skipped{Name: "knowledge", Reason: test.reason})
-			if said != (test.reason != "") || (r.Context == "full") != (test.reason == "") || (r.Reason == "vectors") != (test.reason != "") {
+			if said != (test.reason != "") || (r.Context == "full") != (test.reason == "") || r.Reason != word[test.reason] {
 				t.Errorf("%s: %s %q %v", name, r.Context, r.Reason, r.Skipped)
 			}
 		})

@@ -62,13 +62,13 @@ func TestRerankThatFails(t *testing.T) {
 		"late": {func(ctx context.Context, _ string, _ []string) ([]float64, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
-		}, "rerank late", true},
-		"broken":  {func(context.Context, string, []string) ([]float64, error) { return nil, errBroken }, "rerank failed", false},
-		"panics":  {func(context.Context, string, []string) ([]float64, error) { panic("reranker") }, "rerank failed", false},
-		"too few": {func(context.Context, string, []string) ([]float64, error) { return []float64{1}, nil }, "rerank failed", false},
+		}, "rerank_late", true},
+		"broken":  {func(context.Context, string, []string) ([]float64, error) { return nil, errBroken }, "rerank_failed", false},
+		"panics":  {func(context.Context, string, []string) ([]float64, error) { panic("reranker") }, "rerank_failed", false},
+		"too few": {func(context.Context, string, []string) ([]float64, error) { return []float64{1}, nil }, "rerank_failed", false},
 		"no number": {func(_ context.Context, _ string, texts []string) ([]float64, error) {
 			return slices.Repeat([]float64{math.NaN()}, len(texts)), nil
-		}, "rerank failed", false},
+		}, "rerank_failed", false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			l, hits := rulesFound(5)
@@ -78,7 +78,7 @@ func TestRerankThatFails(t *testing.T) {
 			if !slices.Equal(r.Items, []string{"p00", "p01", "p02", "p03", "p04"}) || took >= 150*time.Millisecond || (took > 0) != test.waits {
 				t.Errorf("%s: %v after %v", name, r.Items, took)
 			}
-			if !slices.Contains(r.Skipped, Skipped{Name: "knowledge", Reason: test.reason}) || r.Context != "partial" || r.Reason != "rerank" {
+			if !slices.Contains(r.Skipped, Skipped{Name: "knowledge", Reason: test.reason}) || r.Context != "partial" || r.Reason != map[bool]string{true: "late", false: "store_unavailable"}[test.reason == "rerank_late"] {
 				t.Errorf("%s: %s %q %v", name, r.Context, r.Reason, r.Skipped)
 			}
 		})
@@ -101,7 +101,7 @@ func TestVectorsLeaveTimeToRerank(t *testing.T) {
 		a := New(Config{Ledger: l, Index: hits, Rerank: rerank, Vectors: &fakeVectors{hold: hang("vectors", nil)}})
 		begun := time.Now()
 		r := a.Assemble(t.Context(), ask("how many days of leave"), planOf(intent.RAG), openingOf(l))
-		if took := time.Since(begun); took >= 150*time.Millisecond || r.Items[0] != "p04" || !slices.Contains(r.Skipped, Skipped{Name: "knowledge", Reason: "vectors late"}) {
+		if took := time.Since(begun); took >= 150*time.Millisecond || r.Items[0] != "p04" || !slices.Contains(r.Skipped, Skipped{Name: "knowledge", Reason: "vectors_late"}) {
 			t.Errorf("%v after %v; %v", r.Items, took, r.Skipped)
 		}
 	})

@@ -123,7 +123,7 @@ func (e *explanation) late() bool {
 		return true
 	}
 	for _, s := range e.Skipped {
-		if s.Reason == "busy" || s.Reason == "late" || strings.HasSuffix(s.Reason, " late") {
+		if s.Reason == "busy" || s.Reason == "late" || strings.HasSuffix(s.Reason, "_late") {
 			return true
 		}
 	}

@@ -21,13 +21,13 @@ func TestExplainText(t *testing.T) {
 		sent, _ = io.ReadAll(r.Body)
 		fmt.Fprint(w, `{"intent":"rag","confidence":0.93,"stage":"model","rule":"permit","probabilities":{"chat":0.02,"rag":0.93,"data":0.05},`+
 			`"why":[{"what":"words leave policy","weight":1.234},{"what":"cue permit","weight":0.5}],"context":"full","block_tokens":7,"layers":[{"name":"knowledge","ids":["psg_1","psg_2"],"scores":[0.714,0.06],"cosines":[0,0.8],"tokens":7,"ms":1.5},{"name":"memory","ids":["mem_1"],"scores":[0.4],"tokens":1,"ms":0.1}],`+
-			`"skipped":[{"name":"knowledge","reason":"rerank late"}],"volatile_block":"Leave: 30 days","body":"{}"}`)
+			`"skipped":[{"name":"knowledge","reason":"rerank_late"}],"volatile_block":"Leave: 30 days","body":"{}"}`)
 	}))
 	defer data.Close()
 	const text = `What does "the leave policy" allow?`
 	ok(t, url, []string{"explain", text, "--proxy", data.URL, "--user", "alice"},
 		"rag  confidence 0.93  by model permit\nlikely    rag 0.93  data 0.05  chat 0.02\nbecause   “leave policy” +1.23, cue permit +0.50\n", "volatile block\n  Leave: 30 days",
-		"PASSAGE  BY WORDS  BY VECTORS\npsg_1    0.71      -\npsg_2    0.06      0.80\n", "knowledge  rerank late")
+		"PASSAGE  BY WORDS  BY VECTORS\npsg_1    0.71      -\npsg_2    0.06      0.80\n", "knowledge  rerank_late")
 	var body struct {
 		Model    string
 		Messages []struct{ Role, Content string }
