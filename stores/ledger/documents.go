@@ -39,31 +39,58 @@ func (l *Ledger) PutDocument(ctx context.Context, tenant string, d stores.Draft)
 		return stores.PutResult{}, errors.New("ledger: a document without passages")
 	}
 	d.Groups = slices.Compact(slices.Sorted(slices.Values(d.Groups)))
+	if d.More != nil || len(d.Passages) > partSize {
+		return l.putInParts(ctx, tenant, d)
+	}
 	return update(ctx, l, func(t *tx) (stores.PutResult, error) { return l.putDocument(t, tenant, d) })
 }
 
 func (l *Ledger) putDocument(t *tx, tenant string, d stores.Draft) (stores.PutResult, error) {
-	var latest, passages int
+	s, err := standingOf(t, tenant, d)
+	if err != nil {
+		return stores.PutResult{}, err
+	}
+	if s.same != nil {
+		return *s.same, nil
+	}
+	version := s.latest + 1
+	if err := takeParts(t, parts{Tenant: tenant, Document: d.ID, Version: version}); err != nil {
+		return stores.PutResult{}, err
+	}
+	ids, err := insertPassages(t, tenant, d.ID, version, 0, d.Passages)
+	if err != nil {
+		return stores.PutResult{}, err
+	}
+	return l.addVersion(t, tenant, d, version, ids)
+}
+
+// standing is what a document is when a version of it is put.
+type standing struct {
+	latest  int // 0 = there is none
+	deleted bool
+	same    *stores.PutResult // the version is its newest already
+}
+
+func standingOf(t *tx, tenant string, d stores.Draft) (s standing, err error) {
+	var passages, deleted int
 	var state, title, sum, groups, vectors string
 	var effective, expires int64
-	_, err := one(t, `SELECT d.latest, COALESCE(v.state, ''), COALESCE(v.title, ''), COALESCE(v.sha256, ''), COALESCE(v.groups, ''),
+	_, err = one(t, `SELECT d.latest, d.deleted, COALESCE(v.state, ''), COALESCE(v.title, ''), COALESCE(v.sha256, ''), COALESCE(v.groups, ''),
   COALESCE(v.effective, 0), COALESCE(v.expires, 0), COALESCE(v.passages, 0), COALESCE(v.vectors, '')
 FROM documents d LEFT JOIN versions v ON v.tenant = d.tenant AND v.document = d.id AND v.version = d.latest
-WHERE d.tenant = $1 AND d.id = $2`, []any{tenant, d.ID}, &latest, &state, &title, &sum, &groups, &effective, &expires, &passages, &vectors)
-	if err != nil {
-		return stores.PutResult{}, err
-	}
+WHERE d.tenant = $1 AND d.id = $2`, []any{tenant, d.ID}, &s.latest, &deleted, &state, &title, &sum, &groups, &effective, &expires, &passages, &vectors)
+	s.deleted = deleted == 1
 	same := title == d.Title && sum == d.SHA256 && groups == packList(d.Groups) && effective == micros(d.Effective) && expires == micros(d.Expires)
 	if same && (state == statePending || state == stateScheduled || state == statePublished || state == stateExpired) {
-		return stores.PutResult{Version: latest, Unchanged: true, Passages: passages, Vectors: vectors}, nil
+		s.same = &stores.PutResult{Version: s.latest, Unchanged: true, Passages: passages, Vectors: vectors}
 	}
-	version := latest + 1
+	return s, err
+}
+
+// addVersion adds a version whose passages are written, and queues them.
+func (l *Ledger) addVersion(t *tx, tenant string, d stores.Draft, version int, ids []string) (stores.PutResult, error) {
 	if _, err := t.exec(`INSERT INTO documents (tenant, id, latest, updated_at) VALUES ($1, $2, $3, $4)
 ON CONFLICT (tenant, id) DO UPDATE SET latest = excluded.latest, deleted = 0, updated_at = excluded.updated_at`, tenant, d.ID, version, l.now()); err != nil {
-		return stores.PutResult{}, err
-	}
-	ids, err := insertPassages(t, tenant, d, version)
-	if err != nil {
 		return stores.PutResult{}, err
 	}
 	if err := l.insertVersion(t, tenant, d, version, len(ids)); err != nil {
@@ -93,28 +120,15 @@ VALUES ($1, $2, $3, 'pending', $4, $5, $6, $7, $8, $9, $10, $11, $12)`, tenant, 
 	return err
 }
 
-// insertPassages writes the passages in their order and returns their ids.
-// One without an id gets one that is the same each time.
-func insertPassages(t *tx, tenant string, d stores.Draft, version int) (ids []string, err error) {
-	insert := func(p stores.Passage) error {
-		i := len(ids)
-		ids = append(ids, cmp.Or(p.ID, passageID(tenant, d.ID, version, i)))
+// insertPassages writes passages, the first of which is the number first of its
+// version, and returns their ids. One without an id gets one that is the same
+// each time.
+func insertPassages(t *tx, tenant, document string, version, first int, passages []stores.Passage) ([]string, error) {
+	ids := make([]string, len(passages))
+	for i, p := range passages {
+		ids[i] = cmp.Or(p.ID, passageID(tenant, document, version, first+i))
 		_, err := t.exec(`INSERT INTO passages (tenant, id, document, version, ordinal, tokens, heading, text) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			tenant, ids[i], d.ID, version, i, p.Tokens, p.Heading, p.Text)
-		return err
-	}
-	for _, p := range d.Passages {
-		if err := insert(p); err != nil {
-			return nil, err
-		}
-	}
-	if d.More == nil {
-		return ids, nil
-	}
-	for p, err := range d.More {
-		if err == nil {
-			err = insert(p)
-		}
+			tenant, ids[i], document, version, first+i, p.Tokens, p.Heading, p.Text)
 		if err != nil {
 			return nil, err
 		}

@@ -31,6 +31,9 @@ func (l *Ledger) Expire(ctx context.Context) (int, error) {
 	now := l.now()
 	r := l.reader(ctx)
 	users, documents, err := findExpired(r, now)
+	if err == nil {
+		err = l.removeOldParts(ctx)
+	}
 	if err != nil {
 		return 0, err
 	}

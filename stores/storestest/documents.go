@@ -209,6 +209,7 @@ func Documents(t *testing.T, open Opener) {
 	})
 
 	t.Run("dates", func(t *testing.T) { dates(t, open) })
+	t.Run("large", func(t *testing.T) { largeDocuments(t, open) })
 
 	t.Run("C097 delete", func(t *testing.T) {
 		f := start(t, open)
