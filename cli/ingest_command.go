@@ -337,9 +337,13 @@ type sent struct {
 	err error
 }
 
-// senders is how many files are on their way at one time: while one is read,
-// others are written to the index, as one where they can.
-const senders = 4
+// How many files are on their way at one time: while some are read, others are
+// written to the index as one. Large ones wait for each other anyway.
+const (
+	senders      = 32
+	largeSenders = 2
+	largeFile    = 256 << 10 // bytes
+)
 
 // sendAll gives out each file with a function that waits for what becomes of
 // it. None is on its way any more when it returns.
@@ -349,12 +353,13 @@ func (u *upload) sendAll(ctx context.Context) iter.Seq2[incoming, func() sent] {
 		defer running.Wait()
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
+		large := make(chan struct{}, largeSenders)
 		results := make([]chan sent, len(u.files))
 		begin := func(i int) {
 			if i < len(results) {
 				result := make(chan sent, 1)
 				results[i] = result
-				running.Go(func() { result <- u.send(ctx, u.files[i]) })
+				running.Go(func() { result <- u.send(ctx, u.files[i], large) })
 			}
 		}
 		for i := range senders {
@@ -380,8 +385,9 @@ func (u *upload) idOf(f ingest.Found) string {
 	return id
 }
 
-// send sends one file and waits until it is published.
-func (u *upload) send(ctx context.Context, f incoming) (s sent) {
+// send sends one file and waits until it is published. It holds large while
+// the file is a large one.
+func (u *upload) send(ctx context.Context, f incoming, large chan struct{}) (s sent) {
 	var body io.ReaderAt = bytes.NewReader(f.body)
 	size := int64(len(f.body))
 	shrank := func() bool { return false }
@@ -396,6 +402,10 @@ func (u *upload) send(ctx context.Context, f incoming) (s sent) {
 			info, err := file.Stat()
 			return err != nil || info.Size() < now
 		}
+	}
+	if size > largeFile {
+		large <- struct{}{}
+		defer func() { <-large }()
 	}
 	sum := sha256.New()
 	if _, err := io.Copy(sum, io.NewSectionReader(body, 0, size)); err != nil {

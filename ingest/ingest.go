@@ -95,6 +95,7 @@ type Ingester struct {
 	searchable chan struct{} // holds one note that texts were put, and so may be embedded
 	turn       chan struct{} // held by whoever works on the index, so that an old version is never put after its removal
 	large      chan struct{} // held while a worker runs, to bound memory
+	small      chan struct{} // held by those that read a document here, for the same
 	held       map[int64]hold
 }
 
@@ -103,7 +104,7 @@ type Ingester struct {
 func New(cfg Config) *Ingester {
 	g := &Ingester{
 		ledger: cfg.Ledger, index: cfg.Index, vectors: cfg.Vectors, embed: cfg.Embed, log: cfg.Logger, clock: cfg.Clock, count: cfg.Count, worker: cfg.Worker, tmp: cfg.TmpDir,
-		wake: make(chan struct{}, 1), searchable: make(chan struct{}, 1), turn: make(chan struct{}, 1), large: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), searchable: make(chan struct{}, 1), turn: make(chan struct{}, 1), large: make(chan struct{}, 1), small: make(chan struct{}, hereAtOnce),
 		held: map[int64]hold{},
 	}
 	if g.log == nil {
@@ -148,6 +149,9 @@ const (
 // that is nothing but marks takes up to 300 times its size.
 const largeSize = 256 << 10
 
+// hereAtOnce is how many smaller ones are read at one time.
+const hereAtOnce = 4
+
 // Put takes a document in as the newest version of its id. When it returns
 // without an error, the version is published, unless Result says otherwise.
 // A source equal to the newest version changes nothing.
@@ -189,15 +193,20 @@ func (g *Ingester) parse(ctx context.Context, src Source) (d stores.Draft, done 
 		return d, nil, err
 	}
 	defer o.close()
-	if !o.format.extracted() && o.size <= largeSize {
-		err := o.parseHere(ctx)
-		return o.draft, func() {}, err
+	here := !o.format.extracted() && o.size <= largeSize
+	room := g.large
+	if here {
+		room = g.small
 	}
 	select {
-	case g.large <- struct{}{}:
-		defer func() { <-g.large }()
+	case room <- struct{}{}:
+		defer func() { <-room }()
 	case <-ctx.Done():
 		return d, nil, ctx.Err()
+	}
+	if here {
+		err := o.parseHere(ctx)
+		return o.draft, func() {}, err
 	}
 	p, err := readApart(ctx, g.worker, g.tmp, o.reading, o.file)
 	if err != nil {

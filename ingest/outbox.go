@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	pageSize   = 16  // outbox entries read at a time
-	batchSize  = 200 // passages written at a time, so that an end of ctx is soon seen
+	pageSize   = 32  // outbox entries read at a time
+	batchSize  = 512 // passages written at a time, so that an end of ctx is soon seen
 	firstPause = 200 * time.Millisecond
 	maxPause   = 30 * time.Second
 	pollEvery  = 15 * time.Second // for entries that others wrote
@@ -54,7 +54,7 @@ func (g *Ingester) workOff(ctx context.Context, want version, indexed func(passa
 		case !progress && limit >= maxPage:
 			return errBacklog
 		case !progress: // nothing but held entries: look behind them
-			limit *= 4
+			limit = min(4*limit, maxPage)
 		}
 		if err := ctx.Err(); err != nil {
 			return err

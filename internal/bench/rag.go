@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// writerPause is between two documents of the writer: twenty a second, 400
+// writerPause is between two documents of the writer: some five a second, 100
 // passages, is more than a firm's documents change.
-const writerPause = 50 * time.Millisecond
+const writerPause = 200 * time.Millisecond
 
 // runRAG asks questions of a store of many passages while documents are
 // written to it.
