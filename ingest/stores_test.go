@@ -169,20 +169,27 @@ func TestVectorsWithStores(t *testing.T) {
 	}
 }
 
+// openStores opens a ledger and an index in dir until the test ends.
+func openStores(t testing.TB, dir string) (*ledger.Ledger, *textindex.Index) {
+	t.Helper()
+	l, err := ledger.New(t.Context(), ledger.Config{Path: filepath.Join(dir, "ledger.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	x, err := textindex.New(t.Context(), textindex.Config{Path: filepath.Join(dir, "index.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	return l, x
+}
+
 // TestSameAgain: a source that is put again changes nothing, whether its
 // version is in force, will be, or was.
 func TestSameAgain(t *testing.T) {
-	ctx, dir := t.Context(), t.TempDir()
-	l, err := ledger.New(ctx, ledger.Config{Path: filepath.Join(dir, "ledger.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	x, err := textindex.New(ctx, textindex.Config{Path: filepath.Join(dir, "index.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.Close()
+	ctx := t.Context()
+	l, x := openStores(t, t.TempDir())
 	g := ingest.New(ingest.Config{Ledger: l, Index: x})
 	for status, front := range map[string]string{ingest.StatusPublished: "title: a", ingest.StatusScheduled: "effective: 2999-01-01", ingest.StatusExpired: "expires: 2020-01-01"} {
 		for again := range 3 {
@@ -197,17 +204,8 @@ func TestSameAgain(t *testing.T) {
 // BenchmarkPut takes documents of 18 KB, in English and Chinese by turns, into
 // the real ledger and index.
 func BenchmarkPut(b *testing.B) {
-	ctx, dir := b.Context(), b.TempDir()
-	l, err := ledger.New(ctx, ledger.Config{Path: filepath.Join(dir, "ledger.db")})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer l.Close()
-	x, err := textindex.New(ctx, textindex.Config{Path: filepath.Join(dir, "index.db")})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer x.Close()
+	ctx := b.Context()
+	l, x := openStores(b, b.TempDir())
 	g := ingest.New(ingest.Config{Ledger: l, Index: x})
 	words := [][]string{strings.Fields("the of and to in is for on that with by must may each which form office manager approval budget travel cost days week month year limit"),
 		strings.Fields("申请 审批 部门 员工 经理 预算 出差 费用 标准 规定 应当 不得 可以 以及 如果 之前 之后 每月 每年 合同 供应商 订单 交付 库存")}

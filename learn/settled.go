@@ -1,8 +1,6 @@
 package learn
 
 import (
-	"time"
-
 	"strata/policy"
 	"strata/stores"
 )
@@ -24,19 +22,13 @@ func (l *Learner) Settled(e *stores.Exchange) (settled bool) {
 			settled = false
 		}
 	}()
-	found := extract(e.Asked, e.At, time.UTC, func(sentences []string) []*utterance {
-		list := make([]*utterance, len(sentences))
-		for i, text := range sentences {
-			if !silent(text) {
-				settled = false
-				return nil
-			}
-			list[i] = &utterance{text: text, silent: true}
+	own, _ := ownWords(e.Asked)
+	for _, sentence := range sentences(own) {
+		if !silent(sentence) {
+			return false
 		}
-		settled = true
-		return list
-	})
-	return settled && found.empty() && !found.OffRecord && clean(e.Asked) && clean(e.Answer)
+	}
+	return clean(e.Asked) && clean(e.Answer)
 }
 
 func clean(text string) bool {

@@ -57,29 +57,15 @@ func (l *Ledger) SetSpace(ctx context.Context, s stores.Space) (versions int, er
 // enqueueEmbeds asks for all versions that may be served to be embedded, or
 // for those alone that nobody has asked for yet.
 func (l *Ledger) enqueueEmbeds(t *tx, lacking bool) (int, error) {
-	query := `SELECT tenant, document, version FROM versions WHERE state IN ('pending', 'published', 'scheduled')`
+	condition := `state IN ('pending', 'published', 'scheduled')`
 	if lacking {
-		query += ` AND vectors = 'none'`
+		condition += ` AND vectors = 'none'`
 	} else if _, err := t.exec(`DELETE FROM embeds WHERE cancelled = 0`); err != nil {
 		return 0, err
 	}
-	var all []stores.OutboxEntry
-	err := each(t, query+` ORDER BY tenant, document, version`, nil, func(scan func(...any) error) error {
-		var e stores.OutboxEntry
-		err := scan(&e.Tenant, &e.Document, &e.Version)
-		all = append(all, e)
-		return err
+	return eachVersion(t, condition, func(e stores.OutboxEntry, ids []string) error {
+		return l.enqueueEmbed(t, e.Tenant, e.Document, e.Version, ids)
 	})
-	for _, e := range all {
-		var ids []string
-		if err == nil {
-			ids, err = passageIDs(t, e.Tenant, e.Document, e.Version)
-		}
-		if err == nil {
-			err = l.enqueueEmbed(t, e.Tenant, e.Document, e.Version, ids)
-		}
-	}
-	return len(all), err
 }
 
 // enqueueEmbed asks for the passages of a version to be embedded.

@@ -175,30 +175,39 @@ func (l *Ledger) OutboxRows(ctx context.Context) (n int, err error) {
 // many versions that are. It is for an index that was lost.
 func (l *Ledger) Requeue(ctx context.Context) (int, error) {
 	return update(ctx, l, func(t *tx) (int, error) {
-		var all []stores.OutboxEntry
-		err := each(t, `SELECT tenant, document, version FROM versions WHERE state IN ('published', 'scheduled') ORDER BY tenant, document, version`, nil,
-			func(scan func(...any) error) error {
-				var e stores.OutboxEntry
-				err := scan(&e.Tenant, &e.Document, &e.Version)
-				all = append(all, e)
-				return err
-			})
-		for _, e := range all {
-			var ids []string
-			if err == nil {
-				ids, err = passageIDs(t, e.Tenant, e.Document, e.Version)
-			}
-			if err == nil {
-				err = l.enqueue(t, e.Tenant, e.Document, e.Version, stores.OutboxPut, ids)
-			}
-		}
+		n, err := eachVersion(t, `state IN ('published', 'scheduled')`, func(e stores.OutboxEntry, ids []string) error {
+			return l.enqueue(t, e.Tenant, e.Document, e.Version, stores.OutboxPut, ids)
+		})
 		if err != nil {
 			return 0, err
 		}
 		if _, kept, err := spaceOf(t); err != nil || !kept {
-			return len(all), err
+			return n, err
 		}
 		_, err = l.enqueueEmbeds(t, false)
-		return len(all), err
+		return n, err
 	})
+}
+
+// eachVersion calls do for the versions of all tenants that fulfil a condition,
+// with the ids of their passages, and returns how many they are.
+func eachVersion(t *tx, condition string, do func(e stores.OutboxEntry, ids []string) error) (int, error) {
+	var all []stores.OutboxEntry
+	err := each(t, `SELECT tenant, document, version FROM versions WHERE `+condition+` ORDER BY tenant, document, version`, nil,
+		func(scan func(...any) error) error {
+			var e stores.OutboxEntry
+			err := scan(&e.Tenant, &e.Document, &e.Version)
+			all = append(all, e)
+			return err
+		})
+	for _, e := range all {
+		var ids []string
+		if err == nil {
+			ids, err = passageIDs(t, e.Tenant, e.Document, e.Version)
+		}
+		if err == nil {
+			err = do(e, ids)
+		}
+	}
+	return len(all), err
 }

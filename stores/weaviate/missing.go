@@ -12,27 +12,17 @@ import (
 // Missing returns those of the passages that have no vector in a space, in the
 // order of ids.
 func (x *Index) Missing(ctx context.Context, tenant, space string, ids []string) ([]string, error) {
-	if tenant == "" {
-		return nil, stores.ErrScope
-	}
-	marked, err := markedSpace(space)
+	dims, err := x.vectorSize(tenant, space)
 	if err != nil {
 		return nil, err
 	}
-	dims := x.spaces.size(marked)
+	at, err := x.vectorPlace(ctx, tenant, space, dims)
+	if err != nil {
+		return nil, err
+	}
 	if dims == 0 {
-		_, done, err := x.begin(ctx, searchLimit)
-		if err != nil {
-			return nil, err
-		}
-		done()
 		return slices.Clone(ids), nil
 	}
-	name, err := vectorCollection(space, dims)
-	if err != nil {
-		return nil, err
-	}
-	at := place{name, x.tenant(tenant)}
 	var out []string
 	for part := range slices.Chunk(ids, removeBatch) {
 		hits, err := x.guarded(ctx, &x.byVector, at, func(ctx context.Context, at place) ([]stores.Hit, error) { return x.having(ctx, at, part) })

@@ -75,33 +75,49 @@ func vectorObject(at place, v stores.Vector) *models.Object {
 	}
 }
 
-// Nearest returns the limit passages of tenant whose vectors are nearest to
-// vector in a space, nearest first. Score is the cosine. Of a large tenant some
-// may be missed: the server looks along the links of a graph.
-func (x *Index) Nearest(ctx context.Context, tenant, space string, vector []float32, limit int) ([]stores.Hit, error) {
+// vectorSize is how many numbers the vectors of a space have that a tenant's
+// are looked for in, 0 where none is known.
+func (x *Index) vectorSize(tenant, space string) (int, error) {
 	if tenant == "" {
-		return nil, stores.ErrScope
+		return 0, stores.ErrScope
 	}
 	marked, err := markedSpace(space)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	dims := x.spaces.size(marked)
-	if err := checkVector(vector, dims); err != nil || limit <= 0 {
-		return nil, err
-	}
+	return x.spaces.size(marked), nil
+}
+
+// vectorPlace is where a tenant's vectors of that size are, nowhere where it is
+// 0. Then it tells all the same when the server is away.
+func (x *Index) vectorPlace(ctx context.Context, tenant, space string, dims int) (place, error) {
 	if dims == 0 {
 		_, done, err := x.begin(ctx, searchLimit)
 		if err == nil {
 			done()
 		}
-		return nil, err
+		return place{}, err
 	}
 	name, err := vectorCollection(space, dims)
+	return place{name, x.tenant(tenant)}, err
+}
+
+// Nearest returns the limit passages of tenant whose vectors are nearest to
+// vector in a space, nearest first. Score is the cosine. Of a large tenant some
+// may be missed: the server looks along the links of a graph.
+func (x *Index) Nearest(ctx context.Context, tenant, space string, vector []float32, limit int) ([]stores.Hit, error) {
+	dims, err := x.vectorSize(tenant, space)
 	if err != nil {
 		return nil, err
 	}
-	return x.guarded(ctx, &x.byVector, place{name, x.tenant(tenant)}, func(ctx context.Context, at place) ([]stores.Hit, error) {
+	if err := checkVector(vector, dims); err != nil || limit <= 0 {
+		return nil, err
+	}
+	at, err := x.vectorPlace(ctx, tenant, space, dims)
+	if err != nil || dims == 0 {
+		return nil, err
+	}
+	return x.guarded(ctx, &x.byVector, at, func(ctx context.Context, at place) ([]stores.Hit, error) {
 		return x.nearest(ctx, at, vector, min(limit, maxHits))
 	})
 }
