@@ -256,12 +256,15 @@ func Documents(t *testing.T, open Opener) {
 			f.put(draft(fmt.Sprint("d", i), fmt.Sprint("text", i), 1))
 		}
 		f.put(draft("d0", "newer", 1))
+		later := draft("d3", "of another day", 1)
+		later.Effective = f.clock.Now().Add(24 * time.Hour)
+		f.put(later)
 		f.work(x)
 		lost := index{}
 		n, err := f.Requeue(f.Context())
 		f.must(err)
 		f.work(lost)
-		f.same("versions", n, 3)
+		f.same("versions", n, 4)
 		f.same("index", fmt.Sprint(lost), fmt.Sprint(x))
 	})
 
