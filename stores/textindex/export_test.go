@@ -1,5 +1,7 @@
 package textindex
 
+import "context"
+
 // VectorsInMemory is how many bytes vectors take.
 func (x *Index) VectorsInMemory() (bytes int64) {
 	x.keeper.mu.Lock()
@@ -11,3 +13,6 @@ func (x *Index) VectorsInMemory() (bytes int64) {
 	}
 	return bytes
 }
+
+// SettleAll makes the postings of all passages, as happens when nobody writes.
+func (x *Index) SettleAll(ctx context.Context) error { return x.settleAll(ctx) }

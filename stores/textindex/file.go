@@ -18,7 +18,7 @@ import (
 )
 
 // format is the version of the tables below and of the postings in them.
-const format = 1
+const format = 2
 
 // application marks the file as an index of ours ("STXI").
 const application = 0x53545849
@@ -31,23 +31,31 @@ const (
 	sqliteNotADB  = 26
 )
 
-// The tables. A term is the hash of its text. A passage has a number that is
-// used once within its tenant; its key is the tenant's id and the number.
+// The tables. A passage has a number that is used once within its tenant; its
+// key is the tenant's id, which is never used again, and the number. Those below
+// settled have postings, whose key is made of the tenant's id, a bucket of terms
+// and a block of numbers. A passage that was removed has no id; its postings are
+// taken out later, and until then the bits of gone say which numbers of a block
+// do not count.
 const schema = `
 CREATE TABLE format (analyzer TEXT NOT NULL, filled INTEGER NOT NULL);
 CREATE TABLE tenant (
-	id INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE,
-	passages INTEGER NOT NULL, length INTEGER NOT NULL, next INTEGER NOT NULL);
+	id INTEGER PRIMARY KEY AUTOINCREMENT, name BLOB NOT NULL UNIQUE,
+	passages INTEGER NOT NULL, length INTEGER NOT NULL, gone INTEGER NOT NULL,
+	next INTEGER NOT NULL, settled INTEGER NOT NULL);
 CREATE TABLE passage (
-	key INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, id TEXT NOT NULL, length INTEGER NOT NULL, terms BLOB NOT NULL);
+	key INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, id TEXT, length INTEGER NOT NULL, terms BLOB NOT NULL);
 CREATE UNIQUE INDEX passage_id ON passage (tenant, id);
-CREATE TABLE posting (
-	tenant INTEGER NOT NULL, term INTEGER NOT NULL, block INTEGER NOT NULL, n INTEGER NOT NULL, data BLOB NOT NULL,
-	PRIMARY KEY (tenant, term, block)) WITHOUT ROWID;
+CREATE TABLE gone (
+	tenant INTEGER NOT NULL, block INTEGER NOT NULL, bits BLOB NOT NULL, PRIMARY KEY (tenant, block)) WITHOUT ROWID;
+CREATE TABLE posting (key INTEGER PRIMARY KEY, data BLOB NOT NULL);
 `
 
 // numberBits are the low bits of a passage's key that hold its number.
 const numberBits = 40
+
+// blockBits are the low bits of the key of postings that hold the block.
+const blockBits = numberBits - (hashBits - restBits)
 
 // open makes or opens the file and its connections.
 func (x *Index) open(ctx context.Context) error {
@@ -186,7 +194,7 @@ func (x *Index) empty(ctx context.Context) error {
 		return err
 	}
 	defer tx.Rollback()
-	for _, table := range []string{"format", "tenant", "passage", "posting"} {
+	for _, table := range []string{"format", "tenant", "passage", "gone", "posting"} {
 		if _, err := tx.ExecContext(ctx, `DROP TABLE IF EXISTS `+table); err != nil {
 			return err
 		}

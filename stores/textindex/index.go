@@ -59,6 +59,8 @@ type Index struct {
 
 	clock      func() time.Time
 	keeper     keeper
+	freshes    freshes
+	unsettled  chan int64      // tenants for which something is due, 0: there was a change
 	background context.Context // ends with stop
 	wrote      chan struct{}   // wakes the checkpointer
 	stop       context.CancelFunc
@@ -79,7 +81,8 @@ func New(ctx context.Context, c Config) (*Index, error) {
 		return nil, errors.New("textindex: no path")
 	}
 	x := &Index{path: c.Path, log: c.Logger, clock: c.Clock, writing: make(chan struct{}, 1), wrote: make(chan struct{}, 1),
-		keeper: keeper{limit: cmp.Or(c.VectorBytes, defaultVectorBytes), kept: map[shelf]*keptMatrix{}}}
+		keeper:  keeper{limit: cmp.Or(c.VectorBytes, defaultVectorBytes), kept: map[shelf]*keptMatrix{}},
+		freshes: freshes{byTenant: map[int64]*fresh{}}, unsettled: make(chan int64, 64)}
 	if x.log == nil {
 		x.log = slog.New(slog.DiscardHandler)
 	}
@@ -93,6 +96,7 @@ func New(ctx context.Context, c Config) (*Index, error) {
 	x.writing <- struct{}{}
 	x.background, x.stop = context.WithCancel(context.Background())
 	x.idle.Go(func() { x.checkpoints(x.background) })
+	x.idle.Go(func() { x.settler(x.background) })
 	x.idle.Go(func() { x.letGo(x.background, cmp.Or(c.VectorIdle, defaultVectorIdle)) })
 	return x, nil
 }

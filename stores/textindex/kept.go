@@ -83,7 +83,8 @@ func (x *Index) begin(work func()) bool {
 	return true
 }
 
-// letGo takes sets out of memory that nobody has asked for in a while.
+// letGo takes sets, and fresh postings, out of memory that nobody has asked for
+// in a while.
 func (x *Index) letGo(ctx context.Context, idle time.Duration) {
 	tick := time.NewTicker(max(min(idle/4, time.Minute), 10*time.Millisecond))
 	defer tick.Stop()
@@ -93,6 +94,7 @@ func (x *Index) letGo(ctx context.Context, idle time.Duration) {
 			return
 		case <-tick.C:
 			x.keeper.letGo(x.clock().Add(-idle))
+			x.freshes.letGo(x.clock().Add(-idle))
 		}
 	}
 }

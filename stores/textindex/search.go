@@ -1,12 +1,13 @@
 package textindex
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"strata/internal/lexical"
@@ -43,15 +44,27 @@ func (x *Index) Search(ctx context.Context, tenant, query string, limit int) ([]
 		if err != nil || t.passages == 0 {
 			return err
 		}
-		rows, err := r.postings(ctx, t.id, q)
+		lists, err := r.settled(ctx, t, q)
 		if err != nil {
 			return err
 		}
-		for _, row := range rows {
-			q.Terms[row.term].DF += row.n
+		fresh, err := x.fresh(ctx, r, t, q)
+		if err != nil {
+			return err
+		}
+		gone, err := r.gone(ctx, t)
+		if err != nil {
+			return err
+		}
+		lists = append(lists, fresh...)
+		for _, l := range lists {
+			q.Terms[l.term].DF += l.n
+			if bits := gone[l.block]; bits != nil {
+				q.Terms[l.term].DF -= countGone(l.data, bits)
+			}
 		}
 		q.Weigh(t.passages)
-		best, err := q.rank(rows, t, min(limit, maxHits))
+		best, err := q.rank(lists, gone, t, min(limit, maxHits))
 		if err != nil {
 			return err
 		}
@@ -64,8 +77,8 @@ func (x *Index) Search(ctx context.Context, tenant, query string, limit int) ([]
 // question is a query that finds its passages in postings.
 type question struct{ *lexical.Question }
 
-// postings is one row of them.
-type postings struct {
+// list is the entries of a term in a block.
+type list struct {
 	term  int // in question.Terms
 	block int64
 	n     int
@@ -84,26 +97,27 @@ func better(a, b found) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.num, b.num))
 }
 
-// rank scores block by block and returns the best limit passages in order.
-func (q question) rank(rows []postings, t tenantRow, limit int) ([]found, error) {
-	slices.SortFunc(rows, func(a, b postings) int {
+// rank scores block by block and returns the best limit passages in order,
+// without those that are gone.
+func (q question) rank(lists []list, gone map[int64]bitmap, t tenantRow, limit int) ([]found, error) {
+	slices.SortFunc(lists, func(a, b list) int {
 		return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.term, b.term))
 	})
 	counts, lengths := scales(t)
 	best := newTop(limit)
 	var page sheet
-	for i := 0; i < len(rows); {
-		block := rows[i].block
-		for ; i < len(rows) && rows[i].block == block; i++ {
-			term := q.Terms[rows[i].term]
+	for i := 0; i < len(lists); {
+		block := lists[i].block
+		for ; i < len(lists) && lists[i].block == block; i++ {
+			term := q.Terms[lists[i].term]
 			if term.Bit < 0 {
 				continue
 			}
-			if !page.add(rows[i].data, float32(term.Weight*(k1+1)), term.Bit, &counts, &lengths) {
-				return nil, fmt.Errorf("%w: broken postings", stores.ErrUnreadable)
+			if !page.add(lists[i].data, float32(term.Weight*(k1+1)), term.Bit, &counts, &lengths) {
+				return nil, errBroken
 			}
 		}
-		page.collect(best, block*blockSize)
+		page.collect(best, block*blockSize, gone[block])
 	}
 	return best.sorted(), nil
 }
@@ -142,9 +156,9 @@ func (s *sheet) add(data []byte, weight float32, bit int, counts, lengths *[256]
 }
 
 // collect offers what the sheet holds to best and clears it.
-func (s *sheet) collect(best *top, first int64) {
+func (s *sheet) collect(best *top, first int64, gone bitmap) {
 	for at, score := range s.score {
-		if score > best.floor {
+		if score > best.floor && !gone.has(at) {
 			best.offer(found{first + int64(at), score, s.mask[at]})
 		}
 	}
@@ -182,11 +196,10 @@ func (t *top) sorted() []found {
 
 // reader is a connection for searches with its statements.
 type reader struct {
-	conn                                     *sql.Conn
-	begin, end, tenantOf, postingsOf, nameOf *sql.Stmt
-}
+	conn *sql.Conn
 
-const tenantQuery = `SELECT id, passages, length, next FROM tenant WHERE name = ?`
+	begin, end, tenantOf, postingsOf, passagesOf, goneOf, nameOf *sql.Stmt
+}
 
 func newReader(ctx context.Context, db *sql.DB) (*reader, error) {
 	conn, err := db.Conn(ctx)
@@ -200,8 +213,10 @@ func newReader(ctx context.Context, db *sql.DB) (*reader, error) {
 	}{
 		{&r.begin, `BEGIN`},
 		{&r.end, `ROLLBACK`},
-		{&r.tenantOf, tenantQuery},
-		{&r.postingsOf, `SELECT p.term, p.block, p.n, p.data FROM json_each(?2) j CROSS JOIN posting p ON p.tenant = ?1 AND p.term = j.value`},
+		{&r.tenantOf, tenantColumns + ` WHERE name = ?`},
+		{&r.postingsOf, fmt.Sprintf(`SELECT p.key, p.data FROM json_each(?1) j CROSS JOIN posting p ON p.key >= j.value AND p.key < j.value + %d`, 1<<blockBits)},
+		{&r.passagesOf, passagesQuery},
+		{&r.goneOf, `SELECT block, bits FROM gone WHERE tenant = ?`},
 		{&r.nameOf, `SELECT p.key, p.id FROM json_each(?1) j CROSS JOIN passage p ON p.key = j.value`},
 	} {
 		if *s.to, err = conn.PrepareContext(ctx, s.sql); err != nil {
@@ -213,7 +228,7 @@ func newReader(ctx context.Context, db *sql.DB) (*reader, error) {
 }
 
 func (r *reader) close() {
-	for _, s := range []*sql.Stmt{r.begin, r.end, r.tenantOf, r.postingsOf, r.nameOf} {
+	for _, s := range []*sql.Stmt{r.begin, r.end, r.tenantOf, r.postingsOf, r.passagesOf, r.goneOf, r.nameOf} {
 		s.Close()
 	}
 	r.conn.Close()
@@ -234,39 +249,90 @@ func (r *reader) snapshot(ctx context.Context, f func() error) error {
 
 // tenant returns the row of a tenant, a zero one when it has none.
 func (r *reader) tenant(ctx context.Context, tenant string) (t tenantRow, err error) {
-	err = r.tenantOf.QueryRowContext(ctx, tenantKey(tenant)).Scan(&t.id, &t.passages, &t.length, &t.next)
-	if errors.Is(err, sql.ErrNoRows) {
-		return t, nil
-	}
+	err = t.scan(r.tenantOf.QueryRowContext(ctx, tenantKey(tenant)))
 	return t, err
 }
 
-// postings reads the rows of q's terms.
-func (r *reader) postings(ctx context.Context, tenant int64, q question) ([]postings, error) {
-	hashes := make([]int64, len(q.Terms))
-	for i, t := range q.Terms {
-		hashes[i] = t.Hash
+// gone returns which passages of a tenant do not count, by block.
+func (r *reader) gone(ctx context.Context, t tenantRow) (map[int64]bitmap, error) {
+	if t.gone == 0 {
+		return nil, nil
 	}
-	list, err := json.Marshal(hashes)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := r.postingsOf.QueryContext(ctx, tenant, string(list))
+	return readBits(r.goneOf.QueryContext(ctx, t.id))
+}
+
+// readBits reads rows of blocks and bits.
+func readBits(rows *sql.Rows, err error) (map[int64]bitmap, error) {
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var out []postings
+	all := map[int64]bitmap{}
 	for rows.Next() {
-		var p postings
-		var term int64
-		if err := rows.Scan(&term, &p.block, &p.n, &p.data); err != nil {
+		var block int64
+		var bits []byte
+		if err := rows.Scan(&block, &bits); err != nil {
 			return nil, err
 		}
-		p.term = q.Index(term)
-		out = append(out, p)
+		if len(bits) != bitmapBytes {
+			return nil, errBroken
+		}
+		all[block] = bits
+	}
+	return all, rows.Err()
+}
+
+// settled reads the lists of q's terms from the rows of their buckets.
+func (r *reader) settled(ctx context.Context, t tenantRow, q question) ([]list, error) {
+	if t.settled == 0 {
+		return nil, nil
+	}
+	inBucket := map[int64][]int{} // terms
+	for i, term := range q.Terms {
+		first := t.postingKey(bucketOf(term.Hash), 0)
+		inBucket[first] = append(inBucket[first], i)
+	}
+	firsts, err := json.Marshal(slices.Sorted(maps.Keys(inBucket)))
+	if err != nil {
+		return nil, err
+	}
+	rows, err := r.postingsOf.QueryContext(ctx, string(firsts))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []list
+	for rows.Next() {
+		var key int64
+		var data sql.RawBytes
+		if err := rows.Scan(&key, &data); err != nil {
+			return nil, err
+		}
+		block := key & (1<<blockBits - 1)
+		var ok bool
+		if out, ok = q.pick(out, inBucket[key-block], block, data); !ok {
+			return nil, errBroken
+		}
 	}
 	return out, rows.Err()
+}
+
+// pick adds to lists those of terms that are in a row. It reports whether the
+// row is whole.
+func (q question) pick(lists []list, terms []int, block int64, row []byte) ([]list, bool) {
+	for len(row) > 0 {
+		rest, n, data, after, ok := nextTerm(row)
+		if !ok {
+			return nil, false
+		}
+		for _, i := range terms {
+			if q.Terms[i].Hash&restMask == rest {
+				lists = append(lists, list{i, block, n, bytes.Clone(data)})
+			}
+		}
+		row = after
+	}
+	return lists, true
 }
 
 // name turns numbers into ids.

@@ -1,0 +1,89 @@
+package textindex
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestSettleTo(t *testing.T) {
+	for _, c := range []struct {
+		t    tenantRow
+		idle bool
+		to   int64
+		due  bool
+	}{
+		{tenantRow{}, true, 0, false},
+		{tenantRow{next: 5}, false, 0, false},
+		{tenantRow{next: 5}, true, 5, true},
+		{tenantRow{next: 5, settled: 5}, true, 0, false},
+		{tenantRow{next: 5, settled: 5, gone: 1}, true, 5, true},
+		{tenantRow{next: 5, settled: 5, gone: 1}, false, 0, false},
+		{tenantRow{next: blockSize}, false, blockSize, true},
+		{tenantRow{next: 3*blockSize + 1, settled: blockSize + 7}, false, 2 * blockSize, true},
+		{tenantRow{next: 3*blockSize + 1, settled: 3 * blockSize}, false, 0, false},
+		{tenantRow{next: 9, settled: 7, gone: blockSize}, false, 9, true},
+	} {
+		if to, due := c.t.settleTo(c.idle); to != c.to || due != c.due {
+			t.Errorf("%+v idle=%v: %d, %v, want %d, %v", c.t, c.idle, to, due, c.to, c.due)
+		}
+	}
+}
+
+// A bitmap that is split at a place is the two halves.
+func TestBitmapSplit(t *testing.T) {
+	m := make(bitmap, bitmapBytes)
+	for _, at := range []int{0, 7, 8, 100, blockSize - 1} {
+		m.set(at)
+	}
+	for _, c := range []struct {
+		below      int
+		done, left []int
+	}{{blockSize, []int{0, 7, 8, 100, blockSize - 1}, nil}, {8, []int{0, 7}, []int{8, 100, blockSize - 1}}, {0, nil, []int{0, 7, 8, 100, blockSize - 1}}} {
+		done, left := m.split(c.below)
+		if got := places(done); !slices.Equal(got, c.done) {
+			t.Errorf("below %d: %v", c.below, got)
+		}
+		if got := places(left); !slices.Equal(got, c.left) {
+			t.Errorf("from %d: %v", c.below, got)
+		}
+	}
+}
+
+func places(m bitmap) (all []int) {
+	for at := range blockSize {
+		if m.has(at) {
+			all = append(all, at)
+		}
+	}
+	return all
+}
+
+// FuzzRow reads rows that anybody may have written.
+func FuzzRow(f *testing.F) {
+	e := entries{}
+	e.add(3, 1, 40)
+	e.add(900, 2, 41)
+	f.Add(appendTerm(appendTerm(nil, 5, &e), 9, &e), []byte{3})
+	f.Add([]byte{1, 2, 3}, []byte{})
+	f.Fuzz(func(t *testing.T, data, gone []byte) {
+		bits := make(bitmap, bitmapBytes)
+		for i := range gone {
+			bits.set(int(gone[i]) * 16)
+		}
+		merged, ok := merge(data, bits, []posting{{hash: 7, num: blockSize - 1, counts: 1, length: 2}})
+		if !ok {
+			return
+		}
+		again, ok := merge(merged, bits, nil)
+		if !ok {
+			t.Fatal("a merged row is not whole")
+		}
+		for row, last := again, int64(-1); len(row) > 0; {
+			rest, n, entries, after, ok := nextTerm(row)
+			if !ok || countGone(entries, bits) > 0 || n == 0 {
+				t.Fatalf("row %x, n=%d", row, n)
+			}
+			_, row, last = last, after, rest
+		}
+	})
+}
