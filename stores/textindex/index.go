@@ -30,7 +30,7 @@ type Config struct {
 	// Path is the index file. It and its folder are made when missing, for the
 	// owner alone. SQLite keeps two more files beside it.
 	Path string
-	// VectorBytes is how much memory vectors may take: 4 bytes a number and 8
+	// VectorBytes is how much memory vectors may take: 5 bytes a number and 28
 	// more a vector, of the tenants in use. Of a tenant that takes more alone
 	// none are compared. 0 = 1 GiB.
 	VectorBytes int64

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
+	"math"
 	"slices"
 	"sync"
 
@@ -14,8 +14,9 @@ import (
 )
 
 // Nearest returns the limit passages of tenant whose vectors in a space are
-// nearest to one of length 1, best first, with the cosine as their score. It
-// compares with every one of them, so none is missed. The first question after
+// nearest to one of length 1, best first, with the cosine as their score. Those
+// that it does not compare by their numbers are too far away by their codes, so
+// none is missed. The first question after
 // a while reads a tenant's vectors from the file; that goes on when ctx ends,
 // so that the next one finds them read.
 func (x *Index) Nearest(ctx context.Context, tenant, space string, vector []float32, limit int) ([]stores.Hit, error) {
@@ -102,10 +103,13 @@ type matrix struct {
 	nums   []int64   // ascending but for the sign; below 0 = removed
 	gone   int       // how many of these
 	values []float32 // one after the other, dims each
+	codes  codes
 }
 
 // bytes is the memory it takes.
-func (m *matrix) bytes() int64 { return 4*int64(cap(m.values)) + 8*int64(cap(m.nums)) }
+func (m *matrix) bytes() int64 {
+	return 4*int64(cap(m.values)) + 8*int64(cap(m.nums)) + m.codes.bytes()
+}
 
 // readMatrix brings m, which may be nil, up to date with the set in the file.
 // It is nil when there is no set.
@@ -127,7 +131,7 @@ func readMatrix(ctx context.Context, db *sql.DB, at shelf, m *matrix, room func(
 		return m, nil
 	}
 	if m == nil || m.set != s.id || m.next < s.floor || 2*m.gone > len(m.nums) {
-		if err := room(s.live * int64(4*s.dims+8)); err != nil {
+		if err := room(s.live*vectorBytes(int64(s.dims)) + 4*int64(s.dims)); err != nil {
 			return nil, err
 		}
 		m = &matrix{set: s.id, dims: s.dims, nums: make([]int64, 0, s.live), values: make([]float32, 0, s.live*int64(s.dims))}
@@ -137,7 +141,7 @@ func readMatrix(ctx context.Context, db *sql.DB, at shelf, m *matrix, room func(
 
 // read returns m with what the set has had since.
 func (m *matrix) read(ctx context.Context, tx *sql.Tx, s setRow) (*matrix, error) {
-	n := &matrix{set: m.set, dims: m.dims, next: s.next, gone: m.gone, values: m.values}
+	n := &matrix{set: m.set, dims: m.dims, next: s.next, gone: m.gone, values: m.values, codes: m.codes}
 	// Those who read m see its numbers; its vectors stay where they are.
 	n.nums = append(make([]int64, 0, cap(m.nums)), m.nums...)
 	rows, err := tx.QueryContext(ctx, `SELECT key, gone, data FROM vector WHERE key >= ? AND key < ? ORDER BY key`, s.key(m.next), s.key(s.next))
@@ -162,7 +166,11 @@ func (m *matrix) read(ctx context.Context, tx *sql.Tx, s setRow) (*matrix, error
 			n.values = appendVector(n.values, data)
 		}
 	}
-	return n, rows.Err()
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	n.codes = m.codes.with(n.values, n.dims)
+	return n, nil
 }
 
 // remove marks a number as gone; one that is not there was never read.
@@ -176,72 +184,71 @@ func (m *matrix) remove(num int64) {
 
 func abs(n int64) int64 { return max(n, -n) }
 
-// part is how many vectors are worth a goroutine.
-const part = 16 << 10
-
-// nearest compares all, on several processors where there are many.
+// nearest finds the best limit. Codes tell how near each one can be; with the
+// numbers of those that can be nearest, limit are known, and what cannot be
+// nearer than the last of these need not be looked at.
 func (m *matrix) nearest(vector []float32, limit int) []found {
-	workers := min(max(1, len(m.nums)/part), runtime.GOMAXPROCS(0))
-	each := (len(m.nums) + workers - 1) / workers
-	tops := make([]*top, workers)
-	var group sync.WaitGroup
-	for w := range workers {
-		group.Go(func() { tops[w] = m.nearestOf(w*each, min((w+1)*each, len(m.nums)), vector, limit) })
-	}
-	group.Wait()
-	best := tops[0]
-	for _, t := range tops[1:] {
-		for _, f := range t.kept {
-			best.offer(f)
+	limit = min(limit, len(m.nums))
+	bounds := m.bounds(vector)
+	first, floor := newTop(limit), newTop(limit)
+	first.floor, floor.floor = noCosine, noCosine
+	for i, b := range bounds {
+		if b > first.floor {
+			first.offer(found{num: int64(i), score: b})
 		}
 	}
+	for _, f := range first.sorted() {
+		floor.offer(found{score: dot(vector, m.vector(int(f.num)))})
+	}
+	floor.cut()
+	best := newTop(limit)
+	var turn sync.Mutex
+	inParts(len(bounds), func(from, to int) {
+		some := m.nearestOf(from, to, bounds, vector, limit, floor.floor)
+		turn.Lock()
+		defer turn.Unlock()
+		for _, f := range some.kept {
+			best.offer(f)
+		}
+	})
 	return best.sorted()
 }
 
-// nearestOf compares those from one place up to another.
-func (m *matrix) nearestOf(from, to int, vector []float32, limit int) *top {
+// noCosine is below that of any two vectors.
+const noCosine = -2
+
+// bounds tells of each vector how near it can be at most.
+func (m *matrix) bounds(vector []float32) []float32 {
+	bounds := make([]float32, len(m.nums))
+	q, size := m.codes.ask(vector), codeWords(m.dims)
+	inParts(len(bounds), func(from, to int) {
+		for i := from; i < to; i++ {
+			bounds[i] = noCosine
+			if m.nums[i] > 0 {
+				bounds[i] = q.bound(m.codes.words[i*size:(i+1)*size], &m.codes.marks[i])
+			}
+		}
+	})
+	return bounds
+}
+
+// nearestOf compares those from one place up to another that can be at floor or
+// above it.
+func (m *matrix) nearestOf(from, to int, bounds, vector []float32, limit int, floor float32) *top {
 	best := newTop(min(limit, max(1, to-from)))
-	best.floor = -2 // below every cosine
-	offer := func(i int, score float32) {
-		if score > best.floor && m.nums[i] > 0 {
+	best.floor = math.Nextafter32(floor, noCosine) // who is at it comes in
+	for i := from; i < to; i++ {
+		if bounds[i] <= best.floor { // false for what is not a number
+			continue
+		}
+		if score := dot(vector, m.vector(i)); score > best.floor {
 			best.offer(found{num: m.nums[i], score: score})
 		}
-	}
-	i := from
-	for ; i+4 <= to; i += 4 {
-		for j, score := range fourDots(vector, m.values[i*m.dims:(i+4)*m.dims]) {
-			offer(i+j, score)
-		}
-	}
-	for ; i < to; i++ {
-		offer(i, dot(vector, m.values[i*m.dims:(i+1)*m.dims]))
 	}
 	return best
 }
 
-// fourDots are the dots of a with four vectors of its size that stand one after
-// the other: each number of a is loaded once for all of them.
-func fourDots(a, four []float32) [4]float32 {
-	n := len(a)
-	v0, v1, v2, v3 := four[:n], four[n:][:n], four[2*n:][:n], four[3*n:][:n]
-	var s0, s1, s2, s3, t0, t1, t2, t3 float32
-	i := 0
-	for ; i+1 < n; i += 2 {
-		x, y := a[i], a[i+1]
-		s0 += x * v0[i]
-		t0 += y * v0[i+1]
-		s1 += x * v1[i]
-		t1 += y * v1[i+1]
-		s2 += x * v2[i]
-		t2 += y * v2[i+1]
-		s3 += x * v3[i]
-		t3 += y * v3[i+1]
-	}
-	if i < n {
-		s0, s1, s2, s3 = s0+a[i]*v0[i], s1+a[i]*v1[i], s2+a[i]*v2[i], s3+a[i]*v3[i]
-	}
-	return [4]float32{s0 + t0, s1 + t1, s2 + t2, s3 + t3}
-}
+func (m *matrix) vector(i int) []float32 { return m.values[i*m.dims : (i+1)*m.dims] }
 
 // dot is the sum of products. Eight sums side by side keep the processor busy.
 func dot(a, b []float32) float32 {
