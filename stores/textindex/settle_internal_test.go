@@ -1,8 +1,13 @@
 package textindex
 
 import (
+	"fmt"
+	"path/filepath"
 	"slices"
 	"testing"
+
+	"strata/internal/lexical"
+	"strata/stores"
 )
 
 func TestSettleTo(t *testing.T) {
@@ -86,4 +91,65 @@ func FuzzRow(f *testing.F) {
 			_, row, last = last, after, rest
 		}
 	})
+}
+
+// unsettled is an index that makes no postings by itself.
+func unsettled(t *testing.T) *Index {
+	t.Helper()
+	x, err := New(t.Context(), Config{Path: filepath.Join(t.TempDir(), "index.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.stop()
+	x.idle.Wait()
+	t.Cleanup(func() { x.Close() })
+	return x
+}
+
+func putNumbers(t *testing.T, x *Index, from, to int) {
+	t.Helper()
+	var all []stores.Passage
+	for i := from; i < to; i++ {
+		all = append(all, stores.Passage{ID: fmt.Sprint(i), Text: fmt.Sprintf("shared number%d", i)})
+	}
+	if err := x.Put(t.Context(), "T", all); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What waits for its postings may be of several blocks.
+func TestFreshOfManyBlocks(t *testing.T) {
+	x := unsettled(t)
+	putNumbers(t, x, 0, 2*blockSize+10)
+	for _, i := range []int{0, blockSize - 1, blockSize, 2*blockSize + 9} {
+		hits, err := x.Search(t.Context(), "T", fmt.Sprint("number", i), 2)
+		if err != nil || len(hits) != 1 || hits[0].ID != fmt.Sprint(i) {
+			t.Errorf("%d: %v, %v", i, hits, err)
+		}
+	}
+}
+
+// A search counts what its snapshot shows, whatever others have read since.
+func TestFreshOfASnapshot(t *testing.T) {
+	x := unsettled(t)
+	putNumbers(t, x, 0, 5)
+	q := question{lexical.NewQuestion("shared")}
+	err := x.read(t.Context(), func(r *reader) error {
+		before, err := r.tenant(t.Context(), "T")
+		if err != nil {
+			return err
+		}
+		putNumbers(t, x, 5, 9)
+		if hits, err := x.Search(t.Context(), "T", "shared", 20); err != nil || len(hits) != 9 {
+			t.Errorf("%d hits, %v", len(hits), err)
+		}
+		lists, err := x.fresh(t.Context(), r, before, q)
+		if err != nil || len(lists) != 1 || lists[0].n != 5 {
+			t.Errorf("%+v, %v, want 5 entries", lists, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
