@@ -99,15 +99,23 @@ func fail(w http.ResponseWriter, status int, kind, code, message string) {
 	answer(w, status, map[string]errorBody{"error": {message, kind, code}})
 }
 
-// answer writes v as JSON.
-func answer(w http.ResponseWriter, status int, v any) {
+// begin writes the head of an answer in JSON.
+func begin(w http.ResponseWriter, status int) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
+}
+
+// answer writes v as JSON.
+func answer(w http.ResponseWriter, status int, v any) {
+	begin(w, status)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(v) // the client left
 }
+
+// errBrokenOff wraps what fails after the status of an answer was told.
+var errBrokenOff = errors.New("admin: an answer was broken off")
 
 // deletion is the answer to a DELETE.
 type deletion struct {

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -90,6 +91,11 @@ func (c *calls) handler(r route) http.Handler {
 		p, ours := asProblem(err)
 		if ours {
 			c.cfg.Logger.Error("a call of the control plane failed", "call", r.pattern, "error", err)
+		}
+		if errors.Is(err, errBrokenOff) {
+			// The connection is closed in the middle of the body, which no client
+			// takes for a whole one.
+			panic(http.ErrAbortHandler)
 		}
 		if p.status == http.StatusServiceUnavailable {
 			w.Header().Set("Retry-After", "1")

@@ -10,7 +10,6 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,9 +20,12 @@ import (
 // Documents reads the documents of a tenant.
 type Documents interface {
 	Documents(ctx context.Context, tenant, cursor string, limit int) ([]stores.Document, string, error)
-	Document(ctx context.Context, tenant, id string) (stores.Document, []stores.Version, []stores.Passage, error)
-	// DocumentVersion returns the passages of any version that is kept.
-	DocumentVersion(ctx context.Context, tenant, id string, version int) ([]stores.Passage, error)
+	// Document returns one with its versions, the newest first.
+	Document(ctx context.Context, tenant, id string) (stores.Document, []stores.Version, error)
+	// DocumentPassages returns some passages of any version that is kept, from
+	// the number first on; none are left after the last. All of them are of the
+	// one version, or one of the reads is an error.
+	DocumentPassages(ctx context.Context, tenant, id string, version, first int) ([]stores.Passage, error)
 }
 
 // Ingester writes them. Put answers when the new version is published.
@@ -36,19 +38,11 @@ type Ingester interface {
 // the answer is a job.
 const maxInline = 8 << 20
 
-// document is one document with everything that is known of it, and the
-// passages of the version in force or the one asked for.
-type document struct {
-	stores.Document
-	Versions []stores.Version `json:"versions"`
-	Passages []stores.Passage `json:"passages"`
-}
-
 func (c *calls) documentRoutes() []route {
 	noRead, noWrite := c.cfg.Documents == nil, c.cfg.Ingester == nil
 	return []route{
 		{"GET /v1/documents", paged, noRead, c.listDocuments},
-		{"GET /v1/documents/{id...}", []string{"version"}, noRead, c.getDocument},
+		{"GET /v1/documents/{id...}", []string{"version", "passages"}, noRead, c.getDocument},
 		{"PUT /v1/documents/{id...}", []string{"title", "groups", "effective", "expires"}, noWrite, c.putDocument},
 		{"DELETE /v1/documents/{id...}", nil, noWrite, c.deleteDocument},
 		{"GET /v1/jobs", paged, noWrite, c.listJobs},
@@ -72,35 +66,6 @@ func (c *calls) listDocuments(w http.ResponseWriter, r *request) error {
 		Documents []stores.Document `json:"documents"`
 		Next      string            `json:"next_cursor"`
 	}{list(documents), next})
-	return nil
-}
-
-func (c *calls) getDocument(w http.ResponseWriter, r *request) error {
-	id, err := r.id()
-	if err != nil {
-		return err
-	}
-	d, versions, passages, err := c.cfg.Documents.Document(r.Context(), r.tenant, id)
-	if err != nil {
-		return err
-	}
-	if text := r.query["version"]; text != "" {
-		number, err := strconv.Atoi(text)
-		if err != nil || number < 1 {
-			return invalid("version", "a whole number from 1")
-		}
-		if passages, err = c.cfg.Documents.DocumentVersion(r.Context(), r.tenant, id, number); err != nil {
-			return err
-		}
-	}
-	for i := range versions {
-		versions[i].Groups = list(versions[i].Groups)
-	}
-	for i := range passages {
-		passages[i].Document, passages[i].Title = "", "" // told once, by the document
-	}
-	d.Groups = list(d.Groups)
-	answer(w, http.StatusOK, document{d, list(versions), list(passages)})
 	return nil
 }
 

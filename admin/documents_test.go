@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -13,6 +15,7 @@ import (
 
 	"strata/admin"
 	"strata/ingest"
+	"strata/stores"
 )
 
 func TestDocuments(t *testing.T) {
@@ -61,6 +64,120 @@ func TestDocuments(t *testing.T) {
 	}
 	p.want(404, nil, "GET", "/v1/documents/handbook/leave.md", "")
 	p.want(404, nil, "DELETE", "/v1/documents/handbook/leave.md", "")
+}
+
+// A document is written some passages at a time, and reads as if it were not.
+func TestDocumentPassages(t *testing.T) {
+	p := newPlane(t)
+	for n := range 6 {
+		text := "One & <two>.\n\n二。"
+		for i := range n {
+			text += fmt.Sprintf("\n\nNumber %d.", i)
+		}
+		p.want(200, nil, "PUT", "/v1/documents/a", text)
+		got := p.want(200, nil, "GET", "/v1/documents/a", "")
+		var d struct {
+			Versions []stores.Version `json:"versions"`
+			Passages []stores.Passage `json:"passages"`
+		}
+		if err := json.Unmarshal([]byte(got), &d); err != nil || len(d.Passages) != n+2 || len(d.Versions) != n+1 {
+			t.Fatalf("%d passages, %v in %s", len(d.Passages), err, got)
+		}
+		for i, passage := range d.Passages {
+			if passage.Ordinal != i || passage.Version != n+1 {
+				t.Errorf("passage %d of version %d: %+v", i, n+1, passage)
+			}
+		}
+		id := d.Passages[0].ID
+		if want := `],"passages":[{"id":"` + id + `","version":` + fmt.Sprint(n+1) + `,"ordinal":0,"heading":"","text":"One & <two>.","tokens":`; !strings.Contains(got, want) || !strings.HasPrefix(got, `{"id":"a","title":"a","version":`) {
+			t.Errorf("written as %s\nwant %s", got, want)
+		}
+	}
+	var old, none map[string]any
+	p.want(200, &old, "GET", "/v1/documents/a?version=1", "")
+	if passages := old["passages"].([]any); len(passages) != 2 || old["version"] != 6.0 {
+		t.Errorf("version 1: %v", old)
+	}
+	p.store.Read = func(string, int) error { t.Error("passages are read that nobody asked for"); return nil }
+	for _, path := range []string{"?passages=false", "?version=2&passages=false"} {
+		p.want(200, &none, "GET", "/v1/documents/a"+path, "")
+		if _, there := none["passages"]; there || len(none["versions"].([]any)) != 6 {
+			t.Errorf("%s: %v", path, none)
+		}
+	}
+	for path, want := range map[string]int{"?version=7": 404, "?version=7&passages=false": 404, "?version=0": 400, "?version=x": 400, "?passages=no": 400} {
+		p.want(want, nil, "GET", "/v1/documents/a"+path, "")
+	}
+}
+
+// What fails before the first passage is answered as an error, what fails later
+// breaks the connection: no client may take a part for the whole.
+func TestDocumentBreaksOff(t *testing.T) {
+	var log bytes.Buffer
+	p := newPlane(t, func(c *admin.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	p.want(200, nil, "PUT", "/v1/documents/a", "One.\n\nTwo.\n\nThree.\n\nFour.\n\nPrivate.")
+	get := func() (*http.Response, error) {
+		req, _ := http.NewRequest("GET", p.url+"/v1/documents/a", nil)
+		req.Header.Set("Authorization", "Bearer t")
+		return http.DefaultClient.Do(req)
+	}
+	for _, c := range []struct {
+		first  int
+		err    error
+		status int // 0 = the answer is broken off
+		logged string
+	}{
+		{0, errors.New("disk"), 500, "disk"},
+		{0, stores.ErrNotFound, 404, ""},
+		{2, errors.New("disk"), 0, "disk"},
+		{4, errors.New("disk"), 0, "disk"},
+		{5, stores.ErrNotFound, 0, ""}, // all its text is written
+	} {
+		log.Reset()
+		p.store.Read = func(_ string, first int) error {
+			if first >= c.first {
+				return c.err
+			}
+			return nil
+		}
+		resp, err := get()
+		var body []byte
+		if err == nil {
+			body, err = io.ReadAll(resp.Body)
+			resp.Body.Close()
+		}
+		switch {
+		case c.status == 0 && (err == nil || json.Valid(body)):
+			t.Errorf("%v at passage %d: a whole answer, %s", c.err, c.first, body)
+		case c.status != 0 && (err != nil || resp.StatusCode != c.status):
+			t.Errorf("%v at passage %d: %v, %s", c.err, c.first, err, body)
+		}
+		if got := log.String(); c.logged == "" != (got == "") || !strings.Contains(got, c.logged) || strings.Contains(got, "Private") {
+			t.Errorf("%v at passage %d: logged %q", c.err, c.first, got)
+		}
+	}
+	if resp, err := http.Get(p.url + "/livez"); err != nil || resp.StatusCode != 200 {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+func TestDocumentHead(t *testing.T) {
+	p := newPlane(t)
+	p.want(200, nil, "PUT", "/v1/documents/a", "One.\n\nTwo.\n\nThree.")
+	p.store.Read = func(_ string, first int) error {
+		if first > 0 {
+			t.Error("all passages are read for nobody")
+		}
+		return nil
+	}
+	for path, want := range map[string]int{"a": 200, "a?passages=false": 200, "a?version=2": 404, "b": 404} {
+		req, _ := http.NewRequest("HEAD", p.url+"/v1/documents/"+path, nil)
+		req.Header.Set("Authorization", "Bearer t")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil || resp.StatusCode != want {
+			t.Errorf("%s: %v, want %d", path, err, want)
+		}
+	}
 }
 
 // Dates and odd ids reach the ingester as they are meant.

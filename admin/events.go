@@ -134,7 +134,7 @@ func (f *Feed) Close() {
 
 const (
 	heartbeat  = 15 * time.Second // of silence, then a sign of life
-	writeLimit = 30 * time.Second // for one event to be taken
+	writeLimit = 30 * time.Second // for one event, or one page of a document, to be taken
 )
 
 // streamEvents answers GET /v1/events: one JSON object a line, or server-sent

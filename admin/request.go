@@ -134,6 +134,19 @@ func (r *request) page() (limit int, cursor string, err error) {
 	return limit, r.query["cursor"], nil
 }
 
+// flag reads a parameter that is true or false.
+func (r *request) flag(name string, unsaid bool) (bool, error) {
+	switch r.query[name] {
+	case "":
+		return unsaid, nil
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, invalid(name, "true or false")
+}
+
 // malformed tells why text cannot be an identity or id, "" if it can.
 func malformed(text string, limit int) string {
 	switch {

@@ -185,15 +185,15 @@ func (l *fakeLedger) DeleteDocument(_ context.Context, tenant, id string) error 
 	return nil
 }
 
-func (l *fakeLedger) Versions(_ context.Context, tenant, id string) ([]stores.Version, error) {
-	unlock, err := l.lock("Versions")
+func (l *fakeLedger) Document(_ context.Context, tenant, id string) (stores.Document, []stores.Version, error) {
+	unlock, err := l.lock("Document")
 	if err != nil {
-		return nil, err
+		return stores.Document{}, nil, err
 	}
 	defer unlock()
 	doc := l.docs[tenant+"/"+id]
 	if doc == nil || doc.versions[len(doc.versions)-1].status == "deleted" {
-		return nil, stores.ErrNotFound
+		return stores.Document{}, nil, stores.ErrNotFound
 	}
 	var out []stores.Version
 	for i, v := range doc.versions {
@@ -206,7 +206,7 @@ func (l *fakeLedger) Versions(_ context.Context, tenant, id string) ([]stores.Ve
 		}
 		out = append(out, stores.Version{Version: i + 1, Status: v.status, Vectors: vectors})
 	}
-	return out, nil
+	return stores.Document{ID: id}, out, nil
 }
 
 func (l *fakeLedger) Outbox(_ context.Context, limit int) ([]stores.OutboxEntry, error) {

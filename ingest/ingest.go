@@ -36,8 +36,8 @@ var (
 type Ledger interface {
 	PutDocument(ctx context.Context, tenant string, d stores.Draft) (stores.PutResult, error)
 	DeleteDocument(ctx context.Context, tenant, id string) error
-	// Versions returns the versions of a document, the newest among them.
-	Versions(ctx context.Context, tenant, id string) ([]stores.Version, error)
+	// Document returns a document and its versions, the newest among them.
+	Document(ctx context.Context, tenant, id string) (stores.Document, []stores.Version, error)
 	// Outbox returns the first entries in the order in which they are to be
 	// done, of all tenants.
 	Outbox(ctx context.Context, limit int) ([]stores.OutboxEntry, error)
@@ -229,7 +229,7 @@ func (g *Ingester) publish(ctx context.Context, tenant string, d stores.Draft, p
 		return StatusPending, put.Vectors
 	}
 	// Its entries are gone: done, or cancelled by a delete or a newer version.
-	versions, err := g.ledger.Versions(ctx, tenant, d.ID)
+	_, versions, err := g.ledger.Document(ctx, tenant, d.ID)
 	if err != nil && !errors.Is(err, stores.ErrNotFound) {
 		return StatusPending, put.Vectors
 	}

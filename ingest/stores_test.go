@@ -133,7 +133,7 @@ func TestVectorsWithStores(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, versions, _, err := l.Document(t.Context(), "t1", "a.md")
+		_, versions, err := l.Document(t.Context(), "t1", "a.md")
 		if err != nil || versions[0].Vectors != "ready" {
 			t.Errorf("%+v, %v", versions, err)
 		}

@@ -23,6 +23,9 @@ import (
 type Store struct {
 	// Gate, if set before use, is called by Put before anything is written.
 	Gate func(context.Context, ingest.Source) error
+	// Read, if set before use, is called before passages of a document are
+	// read, with the number of the first.
+	Read func(document string, first int) error
 
 	mu       sync.Mutex
 	pending  int // what Flush answers
@@ -39,9 +42,8 @@ type Store struct {
 type document struct {
 	tenant   string
 	doc      stores.Document
-	versions []stores.Version // the newest first
-	passages []stores.Passage
-	former   map[int][]stores.Passage // by version, this one too
+	versions []stores.Version         // the newest first
+	passages map[int][]stores.Passage // by version
 }
 
 type memory struct {
@@ -129,25 +131,35 @@ func (s *Store) Documents(_ context.Context, tenant, cursor string, limit int) (
 }
 
 // Document implements admin.Documents.
-func (s *Store) Document(_ context.Context, tenant, id string) (stores.Document, []stores.Version, []stores.Passage, error) {
+func (s *Store) Document(_ context.Context, tenant, id string) (stores.Document, []stores.Version, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.findDocument(tenant, id)
 	if i < 0 {
-		return stores.Document{}, nil, nil, stores.ErrNotFound
+		return stores.Document{}, nil, stores.ErrNotFound
 	}
-	return s.docs[i].doc, slices.Clone(s.docs[i].versions), slices.Clone(s.docs[i].passages), nil
+	return s.docs[i].doc, slices.Clone(s.docs[i].versions), nil
 }
 
-// DocumentVersion implements admin.Documents.
-func (s *Store) DocumentVersion(_ context.Context, tenant, id string, version int) ([]stores.Passage, error) {
+// passagePage is how many passages one read returns: so few that a short
+// document takes several.
+const passagePage = 2
+
+// DocumentPassages implements admin.Documents.
+func (s *Store) DocumentPassages(_ context.Context, tenant, id string, version, first int) ([]stores.Passage, error) {
+	if s.Read != nil {
+		if err := s.Read(id, first); err != nil {
+			return nil, err
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.findDocument(tenant, id)
-	if i < 0 || s.docs[i].former[version] == nil {
+	if i < 0 || s.docs[i].passages[version] == nil {
 		return nil, stores.ErrNotFound
 	}
-	return slices.Clone(s.docs[i].former[version]), nil
+	all := s.docs[i].passages[version]
+	return slices.Clone(all[min(first, len(all)):min(first+passagePage, len(all))]), nil
 }
 
 // Put implements admin.Ingester: a passage for each paragraph.
@@ -191,11 +203,13 @@ func (s *Store) Put(ctx context.Context, tenant string, source ingest.Source) (i
 	d.doc = stores.Document{ID: source.ID, Title: cmp.Or(source.Title, source.ID), Version: r.Version, Status: r.Status, Groups: source.Groups, Passages: len(passages), UpdatedAt: at}
 	d.versions = append([]stores.Version{{Version: r.Version, Status: "current", Title: cmp.Or(source.Title, source.ID), Groups: source.Groups, SHA256: sha, Effective: source.Effective, Expires: source.Expires,
 		Vectors: "none", Passages: len(passages), CreatedAt: at}}, d.versions...)
-	d.passages = passages
-	if d.former == nil {
-		d.former = map[int][]stores.Passage{}
+	if d.passages == nil {
+		d.passages = map[int][]stores.Passage{}
 	}
-	d.former[r.Version] = passages
+	for i := range passages {
+		passages[i].Version = r.Version
+	}
+	d.passages[r.Version] = passages
 	return r, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"strata/stores"
@@ -351,74 +352,59 @@ func (l *Ledger) Documents(ctx context.Context, tenant, cursor string, limit int
 	return out[:limit], packCursor(out[limit-1].ID), nil
 }
 
-// Document returns one document, its versions, the newest first, and the
-// passages of the version in force, or of the newest when none is.
-func (l *Ledger) Document(ctx context.Context, tenant, id string) (stores.Document, []stores.Version, []stores.Passage, error) {
+// Document returns one document and its versions, the newest first.
+func (l *Ledger) Document(ctx context.Context, tenant, id string) (stores.Document, []stores.Version, error) {
 	if err := (stores.Scope{Tenant: tenant}).CheckTenant(); err != nil {
-		return stores.Document{}, nil, nil, err
+		return stores.Document{}, nil, err
 	}
-	r := l.reader(ctx)
-	d, versions, shown, err := documentVersions(r, tenant, id, l.now())
-	if err != nil {
-		return d, nil, nil, err
-	}
-	passages, err := versionPassages(r, tenant, stores.Passage{Document: id, Title: d.Title, Version: shown})
-	return d, versions, passages, err
-}
-
-// Versions returns the versions of a document, as Document does, without
-// reading its passages.
-func (l *Ledger) Versions(ctx context.Context, tenant, id string) ([]stores.Version, error) {
-	if err := (stores.Scope{Tenant: tenant}).CheckTenant(); err != nil {
-		return nil, err
-	}
-	_, versions, _, err := documentVersions(l.reader(ctx), tenant, id, l.now())
-	return versions, err
-}
-
-// documentVersions also returns the number of the version that is shown.
-func documentVersions(r reader, tenant, id string, now int64) (d stores.Document, versions []stores.Version, shown int, err error) {
+	r, now := l.reader(ctx), l.now()
 	var documents []stores.Document
-	var numbers []int
-	if err := each(r, documentColumns+` AND d.id = $3`, []any{tenant, now, id}, collectDocuments(now, &documents, &numbers)); err != nil {
-		return d, nil, 0, err
+	var shown []int
+	if err := each(r, documentColumns+` AND d.id = $3`, []any{tenant, now, id}, collectDocuments(now, &documents, &shown)); err != nil {
+		return stores.Document{}, nil, err
 	}
 	if len(documents) == 0 {
-		return d, nil, 0, stores.ErrNotFound
+		return stores.Document{}, nil, stores.ErrNotFound
 	}
-	versions, err = versionsOf(r, tenant, id, numbers[0], now)
-	return documents[0], versions, numbers[0], err
+	versions, err := versionsOf(r, tenant, id, shown[0], now)
+	return documents[0], versions, err
 }
 
-// DocumentVersion returns the passages of one version, whatever its state, in
-// their order. One that is not kept is stores.ErrNotFound.
-func (l *Ledger) DocumentVersion(ctx context.Context, tenant, id string, version int) ([]stores.Passage, error) {
+// passagePage is how many passages of a version one read returns: a document
+// may be larger than memory, and a long read keeps the journal from its
+// checkpoint.
+const passagePage = 64
+
+// versionPassages wants tenant, document, version, and the number of the first.
+// Passages whose version is not there are still being written.
+var versionPassages = `SELECT p.id, v.title, p.ordinal, p.heading, p.text, p.tokens
+FROM versions v JOIN passages p ON p.tenant = v.tenant AND p.document = v.document AND p.version = v.version
+WHERE v.tenant = $1 AND v.document = $2 AND v.version = $3 AND p.ordinal >= $4 ORDER BY p.ordinal LIMIT ` + strconv.Itoa(passagePage)
+
+// DocumentPassages returns some passages of one version, whatever its state,
+// from the number first on; none are left after the last. What a version holds
+// never changes, and goes with the document at once: so all reads together are
+// the one version, or the last of them is stores.ErrNotFound.
+func (l *Ledger) DocumentPassages(ctx context.Context, tenant, id string, version, first int) (out []stores.Passage, err error) {
 	if err := (stores.Scope{Tenant: tenant}).CheckTenant(); err != nil {
 		return nil, err
 	}
 	r := l.reader(ctx)
-	of := stores.Passage{Document: id, Version: version}
-	found, err := one(r, `SELECT v.title FROM versions v JOIN documents d ON d.tenant = v.tenant AND d.id = v.document
-WHERE v.tenant = $1 AND v.document = $2 AND v.version = $3 AND d.deleted = 0`, []any{tenant, id, version}, &of.Title)
-	if err != nil {
-		return nil, err
+	err = each(r, versionPassages, []any{tenant, id, version, first}, func(scan func(...any) error) error {
+		p := stores.Passage{Document: id, Version: version}
+		err := scan(&p.ID, &p.Title, &p.Ordinal, &p.Heading, &p.Text, &p.Tokens)
+		out = append(out, p)
+		return err
+	})
+	if err != nil || len(out) > 0 {
+		return out, err
 	}
-	if !found {
-		return nil, stores.ErrNotFound
+	var there int
+	found, err := one(r, `SELECT 1 FROM versions WHERE tenant = $1 AND document = $2 AND version = $3`, []any{tenant, id, version}, &there)
+	if err == nil && !found {
+		err = stores.ErrNotFound
 	}
-	return versionPassages(r, tenant, of)
-}
-
-// versionPassages returns the passages of the version that of names.
-func versionPassages(s source, tenant string, of stores.Passage) (out []stores.Passage, err error) {
-	err = each(s, `SELECT id, ordinal, heading, text, tokens FROM passages WHERE tenant = $1 AND document = $2 AND version = $3 ORDER BY ordinal`,
-		[]any{tenant, of.Document, of.Version}, func(scan func(...any) error) error {
-			p := of
-			err := scan(&p.ID, &p.Ordinal, &p.Heading, &p.Text, &p.Tokens)
-			out = append(out, p)
-			return err
-		})
-	return out, err
+	return nil, err
 }
 
 // versionsOf tells the states as they are now, whatever the last job has

@@ -24,6 +24,7 @@ func TestPlans(t *testing.T) {
 		"record":   {recordState, 9, []string{"exchanges_turn (turn_key=?)", "exchanges_id (tenant=? AND id=?)"}},
 		"replaced": {turnsToCompare, 5, []string{"exchanges_session (tenant=? AND user_id=?)"}},
 		"examples": {servedExamples, 2, []string{"intent_examples_newest (tenant=?)"}},
+		"passages": {versionPassages, 4, []string{"SEARCH v USING PRIMARY KEY (tenant=? AND document=? AND version=?)", "passages_ordinal (tenant=? AND document=? AND version=? AND ordinal>?)"}},
 		"memories": {workspaceMemories + userMemories + sessionMemories, 4, []string{"memories_slot (tenant=? AND scope=? AND user_id=? AND owner=?)"}},
 	} {
 		args := make([]any, c.args)
@@ -44,6 +45,9 @@ func TestPlans(t *testing.T) {
 			plan = append(plan, step)
 			if table, scanned := strings.CutPrefix(step, "SCAN "); scanned && !strings.Contains("l r o CONSTANT ROW", table) {
 				t.Errorf("%s: all of %s is read", name, table)
+			}
+			if step == "USE TEMP B-TREE FOR ORDER BY" && name == "passages" {
+				t.Errorf("%s: all are read and sorted for a page", name)
 			}
 		}
 		rows.Close()

@@ -54,7 +54,7 @@ func (f *fixture) workBoth(text, vectors index) {
 // vectorsOf tells what the versions of a document have, the newest first.
 func (f *fixture) vectorsOf(document string) string {
 	f.Helper()
-	_, versions, _, err := f.Document(f.Context(), "acme", document)
+	_, versions, err := f.Document(f.Context(), "acme", document)
 	f.must(err)
 	out := ""
 	for _, v := range versions {

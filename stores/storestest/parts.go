@@ -34,8 +34,7 @@ func largeDocuments(t *testing.T, open Opener) {
 	ok := func(int) error { return nil }
 	whole := func(f *fixture, version int, text string) {
 		f.Helper()
-		passages, err := f.DocumentVersion(f.Context(), "acme", "a.md", version)
-		f.must(err)
+		passages := f.allPassages("a.md", version)
 		if len(passages) != many {
 			f.Fatalf("%d passages, want %d", len(passages), many)
 		}
@@ -47,7 +46,7 @@ func largeDocuments(t *testing.T, open Opener) {
 	}
 	none := func(f *fixture) {
 		f.Helper()
-		if _, _, _, err := f.Document(f.Context(), "acme", "a.md"); !errors.Is(err, stores.ErrNotFound) {
+		if _, _, err := f.Document(f.Context(), "acme", "a.md"); !errors.Is(err, stores.ErrNotFound) {
 			f.Errorf("the document: %v", err)
 		}
 		if n, err := f.OutboxRows(f.Context()); err != nil || n > 0 {
@@ -119,8 +118,34 @@ func largeDocuments(t *testing.T, open Opener) {
 			return nil
 		}))
 		f.wants(err, stores.ErrConflict)
-		passages, err := f.DocumentVersion(f.Context(), "acme", "a.md", 2)
-		f.must(err)
+		passages := f.allPassages("a.md", 2)
 		f.same("passages of the other", len(passages), 2)
+	})
+
+	t.Run("read some at a time", func(t *testing.T) {
+		f := start(t, open)
+		f.put(large("a.md", "old", many, ok))
+		f.work(index{})
+		some, err := f.DocumentPassages(f.Context(), "acme", "a.md", 1, 0)
+		f.must(err)
+		if len(some) == 0 || len(some) == many {
+			t.Fatalf("%d passages at once", len(some))
+		}
+		f.put(large("a.md", "new", many, func(i int) error {
+			if i == 700 {
+				_, err := f.DocumentPassages(f.Context(), "acme", "a.md", 2, 0)
+				f.wants(err, stores.ErrNotFound) // it is still written
+			}
+			return nil
+		}))
+		f.work(index{})
+		whole(f, 1, "old")
+		none, err := f.DocumentPassages(f.Context(), "acme", "a.md", 1, many)
+		f.same("after the last", []any{len(none), err}, []any{0, nil})
+		f.must(f.DeleteDocument(f.Context(), "acme", "a.md"))
+		for _, first := range []int{len(some), many} {
+			_, err = f.DocumentPassages(f.Context(), "acme", "a.md", 1, first)
+			f.wants(err, stores.ErrNotFound)
+		}
 	})
 }

@@ -49,8 +49,8 @@ type Store interface {
 	MoveRebuild(ctx context.Context, from, to stores.RebuildState) (bool, error)
 	DeleteDocument(ctx context.Context, tenant, id string) error
 	Documents(ctx context.Context, tenant, cursor string, limit int) ([]stores.Document, string, error)
-	Document(ctx context.Context, tenant, id string) (stores.Document, []stores.Version, []stores.Passage, error)
-	DocumentVersion(ctx context.Context, tenant, id string, version int) ([]stores.Passage, error)
+	Document(ctx context.Context, tenant, id string) (stores.Document, []stores.Version, error)
+	DocumentPassages(ctx context.Context, tenant, id string, version, first int) ([]stores.Passage, error)
 
 	Examples(ctx context.Context, tenant string) ([]stores.IntentExample, error)
 	ListExamples(ctx context.Context, tenant, user, cursor string, limit int) ([]stores.IntentExample, string, error)
