@@ -201,18 +201,34 @@ func (p *program) onRunning(c *client, a asking) *checking {
 			if known[id] != nil {
 				return known[id], nil
 			}
-			d, err := c.documentPassages(id, 0)
-			if err != nil {
-				return nil, err
+			sections, err := c.sections(id)
+			if err == nil {
+				known[id] = sections
 			}
-			sections := map[string]string{}
-			for _, passage := range d.Passages {
-				sections[passage.ID] = passage.Heading
-			}
-			known[id] = sections
-			return sections, nil
+			return sections, err
 		},
 	}
+}
+
+// sections are the headings of a document's passages by their ids; one that is
+// not there has none.
+func (c *client) sections(id string) (map[string]string, error) {
+	sections := map[string]string{}
+	d, err := c.openDocument(id, 0)
+	if notFound(err) {
+		return sections, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	for p, err := range passagesOf[shownPassage](d) {
+		if err != nil {
+			return nil, err
+		}
+		sections[p.ID] = p.Heading
+	}
+	return sections, nil
 }
 
 // askQuestion has the data plane at a.proxy decide on a question.

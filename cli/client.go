@@ -126,6 +126,12 @@ type refusedError struct {
 
 func (e *refusedError) Error() string { return e.message }
 
+// notFound reports that the server has no such record.
+func notFound(err error) bool {
+	failure, ok := errors.AsType[*refusedError](err)
+	return ok && failure.status == http.StatusNotFound
+}
+
 // send makes one call. The caller closes the body; an answer other than 2xx is
 // an error.
 func (c *client) send(ctx context.Context, method, path string, query url.Values, kind string, body io.Reader) (*http.Response, error) {
@@ -218,7 +224,7 @@ func (c *client) do(method, path string, query url.Values, body any) ([]byte, er
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return nil, fmt.Errorf("%s broke off its answer; try again", c.server)
+		return nil, brokenOff(c.server)
 	}
 	return b, nil
 }
@@ -227,9 +233,34 @@ func (c *client) do(method, path string, query url.Values, body any) ([]byte, er
 func (c *client) get(path string, query url.Values, v any) ([]byte, error) {
 	b, err := c.do(http.MethodGet, path, query, nil)
 	if err == nil && json.Unmarshal(b, v) != nil {
-		err = fmt.Errorf("%s answers something else than Strata's control plane; check --server", c.server)
+		err = foreign(c.server)
 	}
 	return b, err
+}
+
+func foreign(server string) error {
+	return fmt.Errorf("%s answers something else than Strata's control plane; check --server", server)
+}
+
+func brokenOff(server string) error { return fmt.Errorf("%s broke off its answer; try again", server) }
+
+// fetch writes an answer to a file.
+func (c *client) fetch(path string, query url.Values, file io.Writer) error {
+	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
+	defer cancel()
+	resp, err := c.send(ctx, http.MethodGet, path, query, "", nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(file, resp.Body)
+	if failure, ok := errors.AsType[*os.PathError](err); ok {
+		return fmt.Errorf("the answer cannot be kept in a temporary file (%w); set TMPDIR to a folder with room", failure.Err)
+	}
+	if err != nil {
+		return brokenOff(c.server)
+	}
+	return nil
 }
 
 // segment makes an id one segment of a path, also "." and "..".

@@ -1,13 +1,10 @@
 package cli
 
 import (
-	"errors"
+	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -16,56 +13,6 @@ func (p *program) docsCommand() *cobra.Command {
 	return group("docs", "Look at the documents that answers can draw on, and delete them",
 		"  strata docs ls\n  strata docs show handbook/leave.md\n  strata docs diff handbook/leave.md\n  strata docs rm handbook/leave.md",
 		p.docsListCommand(), p.docsShowCommand(), p.docsHistoryCommand(), p.docsDiffCommand(), p.docsJobsCommand(), p.docsRemoveCommand())
-}
-
-// shownDocument is what the documents calls answer, as far as it is shown.
-type shownDocument struct {
-	ID        string    `json:"id"`
-	Title     string    `json:"title"`
-	Version   int       `json:"version"`
-	Status    string    `json:"status"`
-	Groups    []string  `json:"groups"`
-	UpdatedAt time.Time `json:"updated_at"`
-}
-
-// shownVersions is a document with its versions and the passages of one.
-type shownVersions struct {
-	shownDocument
-	Versions []shownVersion `json:"versions"`
-	Passages []struct {
-		ID      string `json:"id"`
-		Ordinal int    `json:"ordinal"`
-		Heading string `json:"heading"`
-		Text    string `json:"text"`
-		Tokens  int    `json:"tokens"`
-	} `json:"passages"`
-}
-
-type shownVersion struct {
-	Version   int       `json:"version"`
-	Status    string    `json:"status"`
-	Title     string    `json:"title"`
-	Groups    []string  `json:"groups"`
-	SHA256    string    `json:"sha256"`
-	Effective time.Time `json:"effective"`
-	Expires   time.Time `json:"expires"`
-	Vectors   string    `json:"vectors"`
-	Passages  int       `json:"passages"`
-	CreatedAt time.Time `json:"created_at"`
-}
-
-// documentPassages reads a document with the passages of a version, 0 for the
-// one in force. A document that is not there has none.
-func (c *client) documentPassages(id string, version int) (d shownVersions, err error) {
-	query := url.Values{}
-	if version > 0 {
-		query.Set("version", strconv.Itoa(version))
-	}
-	_, err = c.get("/v1/documents/"+segment(id), query, &d)
-	if failure, ok := errors.AsType[*refusedError](err); ok && failure.status == http.StatusNotFound && version == 0 {
-		return shownVersions{}, nil
-	}
-	return d, err
 }
 
 func (p *program) docsListCommand() *cobra.Command {
@@ -113,13 +60,13 @@ func (p *program) docsShowCommand() *cobra.Command {
 }
 
 func (p *program) docsShow(c *client, id string) error {
-	var d shownVersions
-	b, err := c.get("/v1/documents/"+segment(id), nil, &d)
+	d, err := c.openDocument(id, 0)
 	if err != nil {
 		return err
 	}
+	defer d.Close()
 	if c.asJSON {
-		return p.printRaw(b)
+		return p.docsShowJSON(d)
 	}
 	fmt.Fprintf(p.stdout, "%s\n  title    %s\n  status   %s, version %d\n  groups   %s\n  updated  %s\n\n", plain(d.ID), plain(d.Title), d.Status, d.Version,
 		plain(strings.Join(d.Groups, ",")), when(d.UpdatedAt))
@@ -130,10 +77,27 @@ func (p *program) docsShow(c *client, id string) error {
 	if err := versions.write(p.stdout); err != nil {
 		return err
 	}
-	for _, passage := range d.Passages {
+	for passage, err := range passagesOf[shownPassage](d) {
+		if err != nil {
+			return err
+		}
 		fmt.Fprintf(p.stdout, "\n#%d  %s  (%d tokens)\n%s\n", passage.Ordinal, plain(passage.Heading), passage.Tokens, beside(passage.Text, "  "))
 	}
 	return nil
+}
+
+// docsShowJSON prints an answer as printRaw does.
+func (p *program) docsShowJSON(d *documentFile) error {
+	o := &jsonObject{out: p.stdout}
+	_, err := d.members(func(name string, value json.RawMessage) error {
+		o.member(name, value)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	jsonList(o, passagesMember, passagesOf[json.RawMessage](d))
+	return o.end()
 }
 
 func (p *program) docsRemoveCommand() *cobra.Command {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,8 +31,8 @@ func (p *program) docsHistoryCommand() *cobra.Command {
 }
 
 func (p *program) docsHistory(c *client, id string) error {
-	var d shownVersions
-	if _, err := c.get("/v1/documents/"+segment(id), nil, &d); err != nil {
+	d, err := c.versions(id)
+	if err != nil {
 		return err
 	}
 	if c.asJSON {
@@ -72,29 +73,53 @@ it, with one number that version with the newest.`,
 }
 
 func (p *program) docsDiff(c *client, id string, numbers []string) error {
-	var d shownVersions
-	if _, err := c.get("/v1/documents/"+segment(id), nil, &d); err != nil {
+	d, err := c.versions(id)
+	if err != nil {
 		return err
 	}
 	from, to, err := twoVersions(&d, numbers)
 	if err != nil {
 		return err
 	}
-	var texts [2][]compare.Passage
+	var texts [2]*compare.Version
 	for i, v := range []shownVersion{from, to} {
-		of, err := c.documentPassages(id, v.Version)
+		file, err := newTemporaryFile()
 		if err != nil {
 			return err
 		}
-		for _, passage := range of.Passages {
-			texts[i] = append(texts[i], compare.Passage{Heading: passage.Heading, Text: passage.Text})
+		defer file.Close()
+		texts[i] = compare.NewVersion(file)
+		if err := c.readVersion(texts[i], id, v.Version); err != nil {
+			return err
 		}
 	}
 	sections := compare.Versions(texts[0], texts[1])
 	if c.asJSON {
-		return p.printJSON(map[string]any{"id": d.ID, "from": from, "to": to, "sections": append([]compare.Section{}, sections...)})
+		o := &jsonObject{out: p.stdout}
+		o.member("from", from)
+		o.member("id", d.ID)
+		jsonList(o, "sections", sections)
+		o.member("to", to)
+		return o.end()
 	}
-	p.printDiff(d.ID, from, to, sections)
+	return p.printDiff(d.ID, from, to, sections)
+}
+
+// readVersion adds the passages of one version to v.
+func (c *client) readVersion(v *compare.Version, id string, number int) error {
+	d, err := c.openDocument(id, number)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	for p, err := range passagesOf[shownPassage](d) {
+		if err == nil {
+			err = v.Add(compare.Passage{Heading: p.Heading, Text: p.Text})
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -123,9 +148,9 @@ func twoVersions(d *shownVersions, numbers []string) (from, to shownVersion, err
 	return from, to, err
 }
 
-func (p *program) printDiff(id string, from, to shownVersion, sections []compare.Section) {
+func (p *program) printDiff(id string, from, to shownVersion, sections iter.Seq2[compare.Section, error]) error {
 	fmt.Fprintf(p.stdout, "%s: version %d (%s) to version %d (%s)\n", plain(id), from.Version, from.Status, to.Version, to.Status)
-	changed := len(sections) > 0
+	changed := false
 	for _, f := range []struct{ name, from, to string }{
 		{"title", from.Title, to.Title}, {"groups", strings.Join(from.Groups, ","), strings.Join(to.Groups, ",")},
 		{"effective", when(from.Effective), when(to.Effective)}, {"expires", when(from.Expires), when(to.Expires)},
@@ -135,7 +160,11 @@ func (p *program) printDiff(id string, from, to shownVersion, sections []compare
 			fmt.Fprintf(p.stdout, "  %-9s %s -> %s\n", f.name, orNone(f.from), orNone(f.to))
 		}
 	}
-	for _, s := range sections {
+	for s, err := range sections {
+		if err != nil {
+			return err
+		}
+		changed = true
 		heading := s.Heading
 		if heading == "" {
 			heading = "(before the first heading)"
@@ -148,6 +177,7 @@ func (p *program) printDiff(id string, from, to shownVersion, sections []compare
 	if !changed {
 		fmt.Fprintln(p.stdout, "  no passage differs")
 	}
+	return nil
 }
 
 func orNone(text string) string {

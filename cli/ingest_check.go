@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"strata/stores"
 )
@@ -74,29 +75,38 @@ func (x *scratch) copyDocuments(ctx context.Context, from *client, tenant string
 		if without[row.ID] || row.Version == 0 { // nothing of it is served
 			continue
 		}
-		d, err := from.documentPassages(row.ID, 0)
-		if err != nil {
-			return err
-		}
-		if err := x.copyDocument(ctx, tenant, &d); err != nil {
+		if err := x.copyDocument(ctx, from, tenant, row.ID); err != nil {
 			return fmt.Errorf("%s: %w", plain(row.ID), err)
 		}
 	}
 	return x.settle(ctx)
 }
 
-func (x *scratch) copyDocument(ctx context.Context, tenant string, d *shownVersions) error {
-	draft := stores.Draft{ID: d.ID, Title: d.Title, MediaType: "text/plain", Groups: d.Groups}
+func (x *scratch) copyDocument(ctx context.Context, from *client, tenant, id string) error {
+	d, err := from.openDocument(id, 0)
+	if notFound(err) {
+		return errors.New("it is gone meanwhile; run this again")
+	}
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	draft := stores.Draft{ID: d.ID, Title: d.Title, MediaType: "text/plain", Groups: d.Groups, More: copied(d)}
 	for _, v := range d.Versions {
 		if v.Version == d.Version {
 			draft.SHA256, draft.Effective, draft.Expires = v.SHA256, v.Effective, v.Expires
 		}
 	}
-	for _, passage := range d.Passages {
-		draft.Passages = append(draft.Passages, stores.Passage{Heading: passage.Heading, Text: passage.Text, Tokens: passage.Tokens})
-	}
-	if len(draft.Passages) == 0 {
-		return errors.New("its passages are gone meanwhile; run this again")
-	}
 	return x.put(ctx, tenant, draft)
+}
+
+// copied are the passages of d as they are put again.
+func copied(d *documentFile) iter.Seq2[stores.Passage, error] {
+	return func(yield func(stores.Passage, error) bool) {
+		for p, err := range passagesOf[shownPassage](d) {
+			if !yield(stores.Passage{Heading: p.Heading, Text: p.Text, Tokens: p.Tokens}, err) {
+				return
+			}
+		}
+	}
 }

@@ -371,7 +371,7 @@ func (k *killing) allMemories(name string) (out []kept) {
 func (k *killing) checkDocuments() {
 	k.t.Helper()
 	for id, u := range k.uploads {
-		status, text := k.r.control(k.t, who{}, http.MethodGet, "/v1/documents/"+id, "", "")
+		status, text := k.r.control(k.t, who{}, http.MethodGet, "/v1/documents/"+id+"?passages=false", "", "")
 		sent := len(u.sent) > 0
 		if u.version > 0 && !u.deleting && (status != http.StatusOK || !strings.Contains(text, `"status":"published"`)) {
 			k.t.Errorf("round %d: %s was published and is now %d %.200s", k.round, id, status, text)

@@ -130,7 +130,7 @@ func (r *rig) putForVectors(t testing.TB, id, text string) string {
 // vectorsOf is what the newest version of a document has.
 func (r *rig) vectorsOf(t testing.TB, id string) string {
 	t.Helper()
-	_, text := r.control(t, who{}, http.MethodGet, "/v1/documents/"+id, "", "")
+	_, text := r.control(t, who{}, http.MethodGet, "/v1/documents/"+id+"?passages=false", "", "")
 	var d struct {
 		Versions []struct{ Vectors string }
 	}
