@@ -250,6 +250,9 @@ func (s *settling) forget() error {
 		s.pace.keep(s.ctx)
 	}
 	s.tenant.gone -= len(s.nums)
+	if s.to == s.tenant.next {
+		s.tenant.gone = 0 // a count that was wrong would come up for ever
+	}
 	return nil
 }
 

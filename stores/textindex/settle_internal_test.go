@@ -1,10 +1,12 @@
 package textindex
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"strata/internal/lexical"
 	"strata/stores"
@@ -151,5 +153,23 @@ func TestFreshOfASnapshot(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A count of what is gone that is wrong is put right.
+func TestSettleEnds(t *testing.T) {
+	x := unsettled(t)
+	putNumbers(t, x, 0, 3)
+	if _, err := x.db.Exec(`UPDATE tenant SET gone = 7`); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := x.settleAll(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var gone int
+	if err := x.db.QueryRow(`SELECT gone FROM tenant`).Scan(&gone); err != nil || gone != 0 {
+		t.Errorf("%d gone, %v", gone, err)
 	}
 }
