@@ -216,22 +216,3 @@ const bitmapBytes = blockSize / 8
 func (m bitmap) has(at int) bool { return m != nil && m[at/8]&(1<<(at%8)) != 0 }
 
 func (m bitmap) set(at int) { m[at/8] |= 1 << (at % 8) }
-
-// split parts the places below one from the others; left is nil when there are
-// none.
-func (m bitmap) split(below int) (done, left bitmap) {
-	done = make(bitmap, bitmapBytes)
-	for at := range blockSize {
-		switch {
-		case !m.has(at):
-		case at < below:
-			done.set(at)
-		default:
-			if left == nil {
-				left = make(bitmap, bitmapBytes)
-			}
-			left.set(at)
-		}
-	}
-	return done, left
-}

@@ -100,7 +100,7 @@ func (x *Index) settle(ctx context.Context, tenant int64, idle bool) error {
 			if to, more = t.settleTo(idle); !more {
 				return nil
 			}
-			return (&settling{ctx: ctx, tx: tx, tenant: t, to: to, gone: map[int64]bitmap{}, touched: map[int64]*[bucketCount]bool{}}).run()
+			return (&settling{ctx: ctx, tx: tx, tenant: t, to: to, touched: map[int64]*[bucketCount]bool{}}).run()
 		}, nil)
 		if err != nil {
 			return err
@@ -135,30 +135,20 @@ func (s *settling) run() error {
 	return s.tenant.save(s.ctx, s.tx)
 }
 
-// readGone reads which numbers are gone, and leaves bits of the later ones.
-func (s *settling) readGone() error {
+// readGone reads which numbers are gone. Behind to, which ends a block or all,
+// no block has numbers below it.
+func (s *settling) readGone() (err error) {
 	if s.tenant.gone == 0 {
 		return nil
 	}
-	all, err := readBits(s.tx.QueryContext(s.ctx, `SELECT block, bits FROM gone WHERE tenant = ? AND block * ? < ?`, s.tenant.id, blockSize, s.to))
-	if err != nil {
+	if s.gone, err = readBits(s.tx.QueryContext(s.ctx, `SELECT block, bits FROM gone WHERE tenant = ? AND block * ? < ?`, s.tenant.id, blockSize, s.to)); err != nil {
 		return err
 	}
-	for block, bits := range all {
-		done, left := bits.split(int(min(blockSize, s.to-block*blockSize)))
+	for block, bits := range s.gone {
 		for at := range blockSize {
-			if done.has(at) {
+			if bits.has(at) {
 				s.nums = append(s.nums, block*blockSize+int64(at))
 			}
-		}
-		s.gone[block] = done
-		if left == nil {
-			_, err = s.tx.ExecContext(s.ctx, `DELETE FROM gone WHERE tenant = ? AND block = ?`, s.tenant.id, block)
-		} else {
-			err = saveBits(s.ctx, s.tx, s.tenant.id, block, left)
-		}
-		if err != nil {
-			return err
 		}
 	}
 	return nil
@@ -241,8 +231,11 @@ func (s *settling) writeRows() error {
 	return nil
 }
 
-// forget takes out the passages that are gone.
+// forget takes out the passages that are gone, and the marks of them.
 func (s *settling) forget() error {
+	if _, err := s.tx.ExecContext(s.ctx, `DELETE FROM gone WHERE tenant = ? AND block * ? < ?`, s.tenant.id, blockSize, s.to); err != nil {
+		return err
+	}
 	for _, num := range s.nums {
 		if _, err := s.tx.ExecContext(s.ctx, `DELETE FROM passage WHERE key = ?`, s.tenant.key(num)); err != nil {
 			return err

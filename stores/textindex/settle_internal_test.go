@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"strata/internal/lexical"
@@ -36,33 +36,45 @@ func TestSettleTo(t *testing.T) {
 	}
 }
 
-// A bitmap that is split at a place is the two halves.
-func TestBitmapSplit(t *testing.T) {
-	m := make(bitmap, bitmapBytes)
-	for _, at := range []int{0, 7, 8, 100, blockSize - 1} {
-		m.set(at)
-	}
-	for _, c := range []struct {
-		below      int
-		done, left []int
-	}{{blockSize, []int{0, 7, 8, 100, blockSize - 1}, nil}, {8, []int{0, 7}, []int{8, 100, blockSize - 1}}, {0, nil, []int{0, 7, 8, 100, blockSize - 1}}} {
-		done, left := m.split(c.below)
-		if got := places(done); !slices.Equal(got, c.done) {
-			t.Errorf("below %d: %v", c.below, got)
-		}
-		if got := places(left); !slices.Equal(got, c.left) {
-			t.Errorf("from %d: %v", c.below, got)
-		}
+// What nobody has asked for in a while goes out of memory.
+func TestFreshLetGo(t *testing.T) {
+	now := time.Now()
+	k := freshes{byTenant: map[int64]*fresh{}}
+	old := k.of(1, now)
+	k.of(2, now.Add(time.Minute))
+	k.letGo(now.Add(time.Second))
+	if len(k.byTenant) != 1 || k.of(1, now) == old {
+		t.Errorf("%d are kept", len(k.byTenant))
 	}
 }
 
-func places(m bitmap) (all []int) {
-	for at := range blockSize {
-		if m.has(at) {
-			all = append(all, at)
+// When nobody writes for a while, all is settled.
+func TestSettleWhenIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, err := New(t.Context(), Config{Path: filepath.Join(t.TempDir(), "index.db")})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	return all
+		defer x.Close()
+		left := func() (n int) {
+			if err := x.db.QueryRow(`SELECT sum(next - settled) FROM tenant`).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		putNumbers(t, x, 0, 3)
+		time.Sleep(settleIdle / 2)
+		putNumbers(t, x, 3, 5)
+		time.Sleep(settleIdle * 3 / 4)
+		if n := left(); n != 5 {
+			t.Errorf("%d wait while there are writers", n)
+		}
+		time.Sleep(settleIdle / 2)
+		synctest.Wait()
+		if n := left(); n != 0 {
+			t.Errorf("%d wait for ever", n)
+		}
+	})
 }
 
 // FuzzRow reads rows that anybody may have written.

@@ -251,14 +251,9 @@ func (c *change) bits(block int64) (bitmap, error) {
 
 func (c *change) save() error {
 	for block, bits := range c.gone {
-		if err := saveBits(c.ctx, c.tx, c.tenant.id, block, bits); err != nil {
+		if _, err := c.tx.ExecContext(c.ctx, `INSERT OR REPLACE INTO gone (tenant, block, bits) VALUES (?, ?, ?)`, c.tenant.id, block, []byte(bits)); err != nil {
 			return err
 		}
 	}
 	return c.tenant.save(c.ctx, c.tx)
-}
-
-func saveBits(ctx context.Context, tx *sql.Tx, tenant, block int64, bits bitmap) error {
-	_, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO gone (tenant, block, bits) VALUES (?, ?, ?)`, tenant, block, []byte(bits))
-	return err
 }
