@@ -40,10 +40,17 @@ func (h *wordHit) take(hit stores.Hit, rank int) {
 	h.fit = max(h.fit, fitOfHit(hit))
 }
 
-// fitOfHit is how much a passage has of a question: its share, and how much
-// that is. Either alone misleads: one word of one is all of a question, and ten
-// of fifty are few of it.
-func fitOfHit(h stores.Hit) float64 { return h.Cover * math.Sqrt(max(h.Score, 0)) }
+// fitOfHit is how much a passage has of a question beside what is found of such
+// a question by chance: a long one finds much in any passage, and a short one of
+// common words little in the right one. Of an index that does not tell, share
+// and amount stand for it.
+func fitOfHit(h stores.Hit) float64 {
+	score := max(h.Score, 0)
+	if h.Spread > 0 {
+		return score / h.Spread
+	}
+	return h.Cover * math.Sqrt(score)
+}
 
 // candidate is a passage that was found, before and after it is read.
 type candidate struct {

@@ -76,6 +76,9 @@ func TestFloorByUnrelatedQuestions(t *testing.T) {
 		"little covered, but much":    {hit: stores.Hit{ID: "a", Score: 100, Cover: 0.12}, unrelated: stores.Hit{ID: "b", Score: 4, Cover: 0.2}, want: true},
 		"nearly nothing covered":      {hit: stores.Hit{ID: "a", Score: 900, Cover: 0.02}, unrelated: stores.Hit{ID: "b", Score: 4, Cover: 0.05}},
 		"most of a short question":    {hit: stores.Hit{ID: "a", Score: 3, Cover: 0.75}, unrelated: stores.Hit{ID: "b", Score: 16, Cover: 0.3}, want: true},
+		"less than by chance":         {hit: stores.Hit{ID: "a", Score: 60, Cover: 0.3, Spread: 30}, unrelated: stores.Hit{ID: "b", Score: 15, Cover: 0.1, Spread: 10}},
+		"more than by chance":         {hit: stores.Hit{ID: "a", Score: 15, Cover: 0.1, Spread: 5}, unrelated: stores.Hit{ID: "b", Score: 15, Cover: 0.1, Spread: 10}, want: true},
+		"more, yet nearly nothing":    {hit: stores.Hit{ID: "a", Score: 60, Cover: 0.02, Spread: 10}, unrelated: stores.Hit{ID: "b", Score: 15, Cover: 0.1, Spread: 10}},
 		"only the probe is for it":    {hit: stores.Hit{ID: "a", Score: 100, Cover: 0.3}, unrelated: stores.Hit{ID: "b", Score: 4, Cover: 0.2}, strict: true},
 		"the probe, and much covered": {hit: stores.Hit{ID: "a", Score: 25, Cover: 0.5}, unrelated: stores.Hit{ID: "b", Score: 4, Cover: 0.2}, strict: true, want: true},
 	} {
@@ -89,6 +92,24 @@ func TestFloorByUnrelatedQuestions(t *testing.T) {
 		r := a.Assemble(t.Context(), ask("what does the chapter say of it"), plan, openingOf(l))
 		if (len(r.Items) > 0) != test.want {
 			t.Errorf("%s: %v %v", name, r.Items, r.Skipped)
+		}
+	}
+}
+
+// A fit is told by what is found by chance where an index tells that.
+func TestFitOfHit(t *testing.T) {
+	for name, test := range map[string]struct {
+		hit  stores.Hit
+		want float64
+	}{
+		"twice what chance gives":     {stores.Hit{Score: 20, Cover: 0.1, Spread: 10}, 2},
+		"the share does not matter":   {stores.Hit{Score: 20, Cover: 0.9, Spread: 10}, 2},
+		"an index that does not tell": {stores.Hit{Score: 16, Cover: 0.5}, 2},
+		"nothing":                     {stores.Hit{Spread: 10}, 0},
+		"a score below nothing":       {stores.Hit{Score: -1, Cover: 0.5, Spread: 10}, 0},
+	} {
+		if got := fitOfHit(test.hit); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
 	}
 }

@@ -36,6 +36,10 @@ type Question struct {
 	index map[int64]int
 	cover coverage
 	cuts  []Term
+	// Spread is, after Weigh, how much passages differ in what they have of the
+	// question by chance, in units of its terms' weights: things that have nothing
+	// to do with each other add up by their squares.
+	Spread float64
 }
 
 // Asked is one distinct term of a question.
@@ -110,9 +114,12 @@ func (q *Question) Weigh(passages int) {
 	slices.SortFunc(order, func(i, j int) int {
 		return cmp.Or(cmp.Compare(q.Terms[j].Weight, q.Terms[i].Weight), cmp.Compare(i, j))
 	})
+	squares := 0.0
 	for bit, i := range order[:min(len(order), MaxTerms)] {
 		q.Terms[i].Bit = bit
+		squares += q.Terms[i].Weight * q.Terms[i].Weight
 	}
+	q.Spread = math.Sqrt(squares)
 	q.cover = newCoverage(q, passages)
 }
 

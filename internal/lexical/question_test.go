@@ -1,6 +1,7 @@
 package lexical_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -34,5 +35,25 @@ func TestCover(t *testing.T) {
 	none, common, rare, two, all := cover(), cover("annual"), cover("budget"), cover("travel budget"), cover("annual travel budget")
 	if none != 0 || all < 0.7 || all >= 1 || !(0 < common && common < rare && rare < two && two < all) {
 		t.Errorf("covers %.2f, common %.2f, rare %.2f, two %.2f, all %.2f", none, common, rare, two, all)
+	}
+}
+
+// What is found by chance grows with the root of how much is asked, and more with
+// what is rare.
+func TestSpread(t *testing.T) {
+	spread := func(query string, df int) float64 {
+		q := lexical.NewQuestion(query)
+		for i := range q.Terms {
+			q.Terms[i].DF = df
+		}
+		q.Weigh(1000)
+		return q.Spread
+	}
+	one, four := spread("休", 3), spread("休 假 差 旅", 3)
+	if one <= 0 || math.Abs(four-2*one) > 1e-9 {
+		t.Errorf("of one term %.2f, of four like it %.2f", one, four)
+	}
+	if common := spread("休", 900); common <= 0 || common >= one {
+		t.Errorf("of a common term %.2f, of a rare one %.2f", common, one)
 	}
 }

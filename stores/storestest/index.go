@@ -85,7 +85,7 @@ func (x indexTest) search(tenant, query string, limit int) []stores.Hit {
 		x.t.Fatalf("%q: %v", query, err)
 	}
 	for _, h := range hits {
-		if h.Cover < 0 || h.Cover > 1 || h.Score <= 0 {
+		if h.Cover < 0 || h.Cover > 1 || h.Score <= 0 || h.Spread <= 0 || h.Spread != hits[0].Spread {
 			x.t.Errorf("%q: %+v", query, h)
 		}
 	}

@@ -110,7 +110,7 @@ func (x *Index) search(ctx context.Context, tenant string, q *lexical.Question, 
 				mask.Set(t.Bit)
 			}
 		}
-		hits[i] = stores.Hit{ID: f.id, Score: f.score, Cover: q.Cover(mask)}
+		hits[i] = stores.Hit{ID: f.id, Score: f.score, Cover: q.Cover(mask), Spread: q.Spread}
 	}
 	return hits, nil
 }
