@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 
+	"strata/internal/pace"
 	"strata/internal/tokens"
 	"strata/stores"
 )
@@ -43,6 +44,7 @@ type splitter struct {
 	open  *heading // what the next window stands under
 	room  int      // what fitted lately, at most most: text that the estimate is too low for is seldom alone
 	err   error    // of put
+	pace  pace.Pace
 
 	// Of the window.
 	text   string
@@ -86,6 +88,7 @@ func (s *splitter) give(path, text string, tokens, start, end int) {
 		s.err = s.put(stores.Passage{Ordinal: s.n, Heading: placed(path, s.marks, start, end), Text: text, Tokens: tokens})
 		s.n++
 	}
+	s.pace.Keep(s.ctx)
 }
 
 // pack gathers atoms into passages of even size, at most room estimated

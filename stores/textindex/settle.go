@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"strata/internal/pace"
 )
 
 // settleIdle is how long nothing is written before all that is left is settled.
@@ -122,7 +124,7 @@ type settling struct {
 	nums    []int64                      // those of gone
 	more    postings                     // of passages that have none
 	touched map[int64]*[bucketCount]bool // by block
-	pace    pace
+	pace    pace.Pace
 }
 
 func (s *settling) run() error {
@@ -165,7 +167,7 @@ func (s *settling) readPassages() error {
 		if at := num % blockSize; !s.gone[block].has(int(at)) {
 			s.more.add(uint32(at), length, terms)
 		}
-		s.pace.keep(s.ctx)
+		s.pace.Keep(s.ctx)
 	})
 	for bucket, more := range s.more {
 		if len(more) > 0 {
@@ -195,7 +197,7 @@ func (s *settling) readRemoved() error {
 			return err
 		}
 		eachTerm(terms, func(hash int64, _ byte) { s.touch(num/blockSize, bucketOf(hash)) })
-		s.pace.keep(s.ctx)
+		s.pace.Keep(s.ctx)
 	}
 	return nil
 }
@@ -223,7 +225,7 @@ func (s *settling) writeRows() error {
 				return err
 			}
 		}
-		s.pace.keep(s.ctx)
+		s.pace.Keep(s.ctx)
 		if err := s.ctx.Err(); err != nil {
 			return err
 		}
@@ -240,7 +242,7 @@ func (s *settling) forget() error {
 		if _, err := s.tx.ExecContext(s.ctx, `DELETE FROM passage WHERE key = ?`, s.tenant.key(num)); err != nil {
 			return err
 		}
-		s.pace.keep(s.ctx)
+		s.pace.Keep(s.ctx)
 	}
 	s.tenant.gone -= len(s.nums)
 	if s.to == s.tenant.next {
@@ -305,29 +307,4 @@ func (w *rowWriter) change(key int64, before bool, gone bitmap, more []posting) 
 		_, err = w.drop.ExecContext(w.ctx, key)
 	}
 	return err
-}
-
-// pace keeps long work from holding a processor: after so much of it, it rests.
-// A yield would not do: the scheduler asks the network only when nothing else
-// can run, so that on one processor a request would wait for 10 ms at each of
-// its turns.
-type pace struct{ since time.Time }
-
-const (
-	paceWork = 2 * time.Millisecond
-	paceRest = 100 * time.Microsecond
-)
-
-func (p *pace) keep(ctx context.Context) {
-	now := time.Now()
-	switch {
-	case p.since.IsZero():
-		p.since = now
-	case now.Sub(p.since) >= paceWork:
-		select {
-		case <-ctx.Done():
-		case <-time.After(paceRest):
-		}
-		p.since = time.Now()
-	}
 }

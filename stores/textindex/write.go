@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"strata/internal/pace"
 	"strata/stores"
 )
 
@@ -19,6 +20,7 @@ func (x *Index) Put(ctx context.Context, tenant string, passages []stores.Passag
 	if tenant == "" {
 		return stores.ErrScope
 	}
+	var pace pace.Pace
 	for part := range slices.Chunk(passages, batch) {
 		byID := make(map[string]int, len(part))
 		for i, p := range part {
@@ -31,6 +33,7 @@ func (x *Index) Put(ctx context.Context, tenant string, passages []stores.Passag
 		for i, p := range part {
 			if byID[p.ID] == i {
 				cut = append(cut, analyze(p))
+				pace.Keep(ctx)
 			}
 		}
 		err := x.change(ctx, tenant, true, func(c *change) error {
