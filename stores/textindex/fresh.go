@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"sync"
 	"time"
+
+	"strata/internal/lexical"
 )
 
 // passagesQuery is for passages by their keys, from one up to another.
@@ -21,7 +23,7 @@ func eachPassage(rows *sql.Rows, f func(num int64, length byte, terms []byte)) e
 		if err := rows.Scan(&key, &length, &terms); err != nil {
 			return err
 		}
-		f(key&(1<<numberBits-1), packLength(length), terms)
+		f(key&(1<<numberBits-1), lexical.PackLength(length), terms)
 	}
 	return rows.Err()
 }

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 
+	"strata/internal/lexical"
 	"strata/stores"
 )
 
@@ -36,8 +36,8 @@ func bucketOf(hash int64) int { return int(hash >> restBits) }
 type posting struct {
 	hash   int64
 	num    uint32 // of the passage, from a number on that the holder knows
-	counts byte   // see packCounts
-	length byte   // of the passage, see packLength
+	counts byte   // see lexical.Counted
+	length byte   // of the passage, see lexical.PackLength
 }
 
 // postings are those of some passages in the order of their numbers, by bucket.
@@ -157,20 +157,6 @@ func nextTerm(row []byte) (rest int64, n int, data, after []byte, ok bool) {
 	return rest, int(count), row[:size], row[size:], true
 }
 
-// packCounts keeps in the low half how often a term is in the text, in the high
-// half how often in title and heading; 15 and more is 15.
-func packCounts(text, head int) byte { return byte(min(text, 15) | min(head, 15)<<4) }
-
-// lengthSteps makes a step of the packed length some 4.6 %.
-const lengthSteps = 22
-
-// packLength keeps a length in one byte, to 2.3 %.
-func packLength(terms int) byte {
-	return byte(min(255, math.Round(math.Log1p(float64(terms))*lengthSteps)))
-}
-
-func unpackLength(b byte) float64 { return math.Expm1(float64(b) / lengthSteps) }
-
 // next returns the distance, the counts and the length of the entry that data
 // begins with and what comes behind it. A distance of 0 says that data is not
 // whole.
@@ -190,10 +176,10 @@ func next(data []byte) (step int, counts, length byte, rest []byte) {
 const termBytes = 7
 
 // packTerms keeps the terms of a passage, in the order of their hashes.
-func packTerms(terms []termCount) []byte {
+func packTerms(terms []lexical.Counted) []byte {
 	b := make([]byte, 0, termBytes*len(terms)+2)
 	for i, t := range terms {
-		b = binary.LittleEndian.AppendUint64(b, uint64(t.hash)|uint64(t.counts)<<48)[:termBytes*(i+1)]
+		b = binary.LittleEndian.AppendUint64(b, uint64(t.Hash)|uint64(t.Counts)<<48)[:termBytes*(i+1)]
 	}
 	return b
 }

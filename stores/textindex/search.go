@@ -14,16 +14,6 @@ import (
 	"strata/stores"
 )
 
-// Ranking is BM25 with these weights, and those of the terms in lexical.
-// They were fitted together on four sets of questions in two languages and
-// checked on eight of other kinds; the figures are flat around each of them.
-const (
-	k1 = 1.2
-	b  = 0.75
-	// A term of title or heading counts as so many in the text.
-	headWeight = 1.5
-)
-
 // maxHits is how many hits one search gives at most.
 const maxHits = 4000
 
@@ -103,7 +93,7 @@ func (q question) rank(lists []list, gone map[int64]bitmap, t tenantRow, limit i
 	slices.SortFunc(lists, func(a, b list) int {
 		return cmp.Or(cmp.Compare(a.block, b.block), cmp.Compare(a.term, b.term))
 	})
-	counts, lengths := scales(t)
+	scale := lexical.NewScale(float64(t.length) / float64(t.passages))
 	best := newTop(limit)
 	var page sheet
 	for i := 0; i < len(lists); {
@@ -113,23 +103,13 @@ func (q question) rank(lists []list, gone map[int64]bitmap, t tenantRow, limit i
 			if term.Bit < 0 {
 				continue
 			}
-			if !page.add(lists[i].data, float32(term.Weight*(k1+1)), term.Bit, &counts, &lengths) {
+			if !page.add(lists[i].data, float32(term.Weight), term.Bit, scale) {
 				return nil, errBroken
 			}
 		}
 		page.collect(best, block*blockSize, gone[block])
 	}
 	return best.sorted(), nil
-}
-
-// scales are the two parts of BM25 for each byte of counts and of length.
-func scales(t tenantRow) (counts, lengths [256]float32) {
-	average := max(1, float64(t.length)/float64(t.passages))
-	for i := range 256 {
-		counts[i] = float32(float64(i&15) + headWeight*float64(i>>4))
-		lengths[i] = float32(k1 * (1 - b + b*unpackLength(byte(i))/average))
-	}
-	return counts, lengths
 }
 
 // sheet sums up one block.
@@ -139,7 +119,7 @@ type sheet struct {
 }
 
 // add scores a row of postings. It reports whether the row is whole.
-func (s *sheet) add(data []byte, weight float32, bit int, counts, lengths *[256]float32) bool {
+func (s *sheet) add(data []byte, weight float32, bit int, scale *lexical.Scale) bool {
 	part, bits := bit/64, uint64(1)<<(bit%64)
 	for at := -1; len(data) > 0; {
 		step, c, l, rest := next(data)
@@ -147,8 +127,7 @@ func (s *sheet) add(data []byte, weight float32, bit int, counts, lengths *[256]
 		if step == 0 || at >= blockSize {
 			return false
 		}
-		tf := counts[c]
-		s.score[at] += weight * tf / (tf + lengths[l])
+		s.score[at] += scale.Score(weight, c, l)
 		s.mask[at][part] |= bits
 		data = rest
 	}

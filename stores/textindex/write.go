@@ -6,12 +6,20 @@ import (
 	"errors"
 	"slices"
 
+	"strata/internal/lexical"
 	"strata/internal/pace"
 	"strata/stores"
 )
 
 // batch is how many passages one transaction takes.
 const batch = 512
+
+// analyzed is a passage as the index keeps it.
+type analyzed struct {
+	id     string
+	length int
+	terms  []byte // see packTerms
+}
 
 // Put makes passages findable; when it returns, they are. One whose id is
 // there already is replaced. Of passages with the same id the last one counts.
@@ -32,7 +40,8 @@ func (x *Index) Put(ctx context.Context, tenant string, passages []stores.Passag
 		cut := make([]analyzed, 0, len(byID))
 		for i, p := range part {
 			if byID[p.ID] == i {
-				cut = append(cut, analyze(p))
+				terms := lexical.NewPassage(p.Text, p.Title, p.Heading)
+				cut = append(cut, analyzed{p.ID, terms.Length, packTerms(terms.Terms)})
 				pace.Keep(ctx)
 			}
 		}
@@ -205,7 +214,7 @@ func (c *change) replace(a analyzed) error {
 	if err := c.remove(a.id); err != nil {
 		return err
 	}
-	_, err := c.add.ExecContext(c.ctx, c.tenant.key(c.tenant.next), c.tenant.id, a.id, a.length, packTerms(a.terms))
+	_, err := c.add.ExecContext(c.ctx, c.tenant.key(c.tenant.next), c.tenant.id, a.id, a.length, a.terms)
 	c.tenant.next++
 	c.tenant.passages++
 	c.tenant.length += int64(a.length)

@@ -9,8 +9,8 @@ import (
 	"strata/internal/eval"
 )
 
-// The judged sets must be answered about as well as the embedded index answers
-// them, whose terms and weights these are.
+// The judged sets must be answered as well as the embedded index answers them,
+// whose terms and weights these are, and no worse than by plain BM25.
 func TestJudgedSets(t *testing.T) {
 	dir := os.Getenv("STRATA_EVAL")
 	if dir == "" {
@@ -21,7 +21,7 @@ func TestJudgedSets(t *testing.T) {
 		t.Fatal(err)
 	}
 	least := map[string]struct{ recall, mrr float64 }{
-		"stard_civil": {0.58, 0.56}, "obliqa_dev": {0.72, 0.69}, "cmrc2018_dev": {0.99, 0.975}, "dureader_demo": {0.965, 0.65},
+		"stard_civil": {0.59, 0.57}, "obliqa_dev": {0.735, 0.705}, "cmrc2018_dev": {0.99, 0.985}, "dureader_demo": {0.985, 0.672},
 	}
 	x := open(t, config(shared.For(t), t.Name()))
 	for _, set := range all {

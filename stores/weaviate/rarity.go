@@ -32,7 +32,8 @@ type sample struct {
 	passages int // of the tenant
 	read     int // of these, in the sample
 	marks    map[uint32]int32
-	next     string // where the reading ended; "" = all were read
+	length   float64 // terms of all that were read
+	next     string  // where the reading ended; "" = all were read
 	since    time.Time
 }
 
@@ -216,7 +217,7 @@ func (x *Index) readPage(ctx context.Context, tenant string, s *sample) (*sample
 		return nil, err
 	}
 	page := got.Get[collection]
-	more := &sample{passages: s.passages, read: s.read + len(page), since: s.since, marks: make(map[uint32]int32, len(s.marks)+len(page)*8)}
+	more := &sample{passages: s.passages, read: s.read + len(page), length: s.length, since: s.since, marks: make(map[uint32]int32, len(s.marks)+len(page)*8)}
 	for mark, n := range s.marks {
 		more.marks[mark] = n
 	}
@@ -226,8 +227,9 @@ func (x *Index) readPage(ctx context.Context, tenant string, s *sample) (*sample
 			return nil, fmt.Errorf("a sketch is broken: %w", err)
 		}
 		for m := range holds.marks {
-			more.marks[m]++
+			more.marks[m.hash]++
 		}
+		more.length += lexical.UnpackLength(holds.length)
 	}
 	more.passages = max(more.passages, more.read)
 	if len(page) == samplePage {
@@ -244,6 +246,9 @@ func (s *sample) common(hash int64) bool {
 	return s != nil && s.read >= samplePage && int(s.marks[uint32(hash&sketchMask)])*commonIn > s.read
 }
 
+// scale is for passages of the sample's average length.
+func (s *sample) scale() *lexical.Scale { return lexical.NewScale(s.length / float64(max(1, s.read))) }
+
 // weigh tells a question how rare its terms are. A term that no passage of the
 // sample holds is in as many as were found.
 func (s *sample) weigh(q *lexical.Question, hits []candidate) {
@@ -257,7 +262,7 @@ func (s *sample) weigh(q *lexical.Question, hits []candidate) {
 			continue
 		}
 		for _, h := range hits {
-			if h.holds.holds(t.Hash) {
+			if h.holds.counts(t.Hash) != 0 {
 				t.DF++
 			}
 		}

@@ -18,7 +18,7 @@ import (
 const (
 	propPassage = "passage" // its id
 	propWords   = "words"   // its terms with spaces between
-	propSketch  = "sketch"  // which terms it holds, see sketch
+	propSketch  = "sketch"  // its length, and how often it holds which terms, see sketch
 )
 
 // What the names of this package's collections begin with.
@@ -27,14 +27,14 @@ const (
 	vectorsPrefix  = "StrataVectors_"
 )
 
-// collection is the name of the passages' collection. How they are cut is part
-// of it, since an index that was cut by another way is useless.
+// collection is the name of the passages' collection. How they are cut and
+// sketched is part of it, since an index made in another way is useless.
 var collection = passagesPrefix + strings.Map(func(r rune) rune {
 	if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
 		return r
 	}
 	return -1
-}, lexical.Version)
+}, lexical.Version) + sketchForm
 
 // passages is their collection. It holds no vectors: these have one of their
 // own for each space, since the first one in a tenant fixes the size of all.
@@ -43,7 +43,7 @@ func passages() *models.Class {
 	c := inTenants(collection, "Passages of Strata's documents. Can be deleted at any time: Strata fills it again.")
 	c.VectorIndexConfig = map[string]any{"skip": true, "skipDefaultQuantization": true} // else the server logs an error
 	c.InvertedIndexConfig = &models.InvertedIndexConfig{
-		Bm25:      &models.BM25Config{K1: k1, B: b},
+		Bm25:      &models.BM25Config{K1: lexical.K1, B: lexical.B},
 		Stopwords: &models.StopwordConfig{Preset: "none"},
 	}
 	c.Properties = []*models.Property{

@@ -1,24 +1,18 @@
 package weaviate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"strata/internal/lexical"
 	"strata/stores"
-)
-
-// Ranking is the server's BM25 with these weights, those of the embedded index.
-const (
-	k1 = 1.2
-	b  = 0.75
 )
 
 const (
@@ -81,7 +75,6 @@ func (x *Index) guarded(outer context.Context, b *breaker, at place, search func
 // candidate is a passage that was found.
 type candidate struct {
 	id    string
-	score float64
 	holds sketch
 }
 
@@ -102,17 +95,32 @@ func (x *Index) search(ctx context.Context, tenant string, q *lexical.Question, 
 		return nil, err
 	}
 	c.s.weigh(q, found)
+	return rank(q, found, c.s.scale()), nil
+}
+
+// rank orders what the server has found by the scores of the embedded index. The
+// server's own count terms as often as they are named, in whole steps, and know
+// no title.
+func rank(q *lexical.Question, found []candidate, scale *lexical.Scale) []stores.Hit {
 	hits := make([]stores.Hit, len(found))
 	for i, f := range found {
 		var mask lexical.Mask
+		var score float32
 		for _, t := range q.Terms {
-			if t.Bit >= 0 && f.holds.holds(t.Hash) {
-				mask.Set(t.Bit)
+			counts := f.holds.counts(t.Hash)
+			if t.Bit < 0 || counts == 0 {
+				continue
 			}
+			mask.Set(t.Bit)
+			score += scale.Score(float32(t.Weight), counts, f.holds.length)
 		}
-		hits[i] = stores.Hit{ID: f.id, Score: f.score, Cover: q.Cover(mask), Spread: q.Spread}
+		hits[i] = stores.Hit{ID: f.id, Score: float64(score), Cover: q.Cover(mask), Spread: q.Spread}
 	}
-	return hits, nil
+	// One that holds nothing but terms beyond what is counted was asked for
+	// before it was known which these are.
+	hits = slices.DeleteFunc(hits, func(h stores.Hit) bool { return h.Score == 0 })
+	slices.SortStableFunc(hits, func(a, b stores.Hit) int { return cmp.Compare(b.Score, a.Score) })
+	return hits
 }
 
 // wording is a question as the server is asked it: its most telling terms, each
@@ -150,7 +158,6 @@ type found struct {
 	Sketch     string `json:"sketch"`
 	Additional struct {
 		ID       string   `json:"id"`
-		Score    string   `json:"score"`    // a number, of a search by text
 		Distance *float64 `json:"distance"` // 0-2, of one by vector
 	} `json:"_additional"`
 }
@@ -161,7 +168,7 @@ type foundAnswer struct {
 
 // candidates are the passages that rank best.
 func (x *Index) candidates(ctx context.Context, tenant, words string, limit int) ([]candidate, error) {
-	query := fmt.Sprintf(`{Get{%s(tenant:%s,limit:%d,bm25:{query:%s,properties:[%q]}){%s %s _additional{score}}}}`,
+	query := fmt.Sprintf(`{Get{%s(tenant:%s,limit:%d,bm25:{query:%s,properties:[%q]}){%s %s}}}`,
 		collection, quote(tenant), limit, quote(words), propWords, propPassage, propSketch)
 	var got foundAnswer
 	if err := x.server.query(ctx, query, &got); err != nil {
@@ -169,15 +176,11 @@ func (x *Index) candidates(ctx context.Context, tenant, words string, limit int)
 	}
 	out := make([]candidate, 0, len(got.Get[collection]))
 	for _, f := range got.Get[collection] {
-		score, err := strconv.ParseFloat(f.Additional.Score, 64)
-		if err != nil {
-			return nil, fmt.Errorf("the server's score %q is no number", f.Additional.Score)
-		}
 		holds, err := readSketch(f.Sketch)
 		if err != nil {
 			return nil, fmt.Errorf("the sketch of passage %s is broken: %w", f.Passage, err)
 		}
-		out = append(out, candidate{f.Passage, score, holds})
+		out = append(out, candidate{f.Passage, holds})
 	}
 	return out, nil
 }

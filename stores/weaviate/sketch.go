@@ -1,65 +1,90 @@
 package weaviate
 
 import (
+	"cmp"
 	"encoding/base64"
+	"errors"
 	"slices"
 
 	"strata/internal/lexical"
 )
 
-// A sketch says which terms a passage holds, in three bytes for each: the low
-// bits of their hashes, in order. That a passage of 400 terms seems to hold one
-// that it does not has a chance of one in 40,000. From it the share of a
-// question that a passage covers is known without its words.
-const sketchBytes = 3
+// A sketch says how long a passage is and how often it holds which terms: a byte,
+// and four bytes for each term, the low bits of its hash, in order, and counts.
+// That a passage of 400 terms seems to hold one that it does not has a chance of
+// one in 40,000. From it a passage is ranked as the embedded index ranks it, and
+// the share of a question that it covers is known without its words.
+const sketchBytes = 4
 
-const sketchMask = 1<<(8*sketchBytes) - 1
+const sketchMask = 1<<24 - 1
 
-func newSketch(terms []lexical.Term) string {
-	marks := make([]uint32, len(terms))
-	for i, t := range terms {
-		marks[i] = uint32(t.Hash & sketchMask)
+// sketchForm is part of the collection's name: another one is another index.
+const sketchForm = "S2"
+
+func newSketch(p lexical.Passage) string {
+	marks := make([]mark, len(p.Terms))
+	for i, t := range p.Terms {
+		marks[i] = mark{uint32(t.Hash & sketchMask), t.Counts}
 	}
-	slices.Sort(marks)
-	marks = slices.Compact(marks)
-	packed := make([]byte, 0, sketchBytes*len(marks))
+	slices.SortFunc(marks, func(a, b mark) int { return cmp.Compare(a.hash, b.hash) })
+	packed := make([]byte, 1, 1+sketchBytes*len(marks))
+	packed[0] = lexical.PackLength(p.Length)
 	for _, m := range marks {
-		packed = append(packed, byte(m>>16), byte(m>>8), byte(m))
+		packed = append(packed, byte(m.hash>>16), byte(m.hash>>8), byte(m.hash), m.counts)
 	}
 	return base64.RawStdEncoding.EncodeToString(packed)
 }
 
 // sketch is an unpacked one.
-type sketch []byte
-
-func readSketch(packed string) (sketch, error) {
-	s, err := base64.RawStdEncoding.DecodeString(packed)
-	return sketch(s[:len(s)/sketchBytes*sketchBytes]), err
+type sketch struct {
+	length byte // see lexical.PackLength
+	terms  []byte
 }
 
-// holds reports whether the passage holds the term of a hash.
-func (s sketch) holds(hash int64) bool {
+// mark is a term in a sketch.
+type mark struct {
+	hash   uint32 // low bits
+	counts byte   // see lexical.Counted
+}
+
+func readSketch(packed string) (sketch, error) {
+	b, err := base64.RawStdEncoding.DecodeString(packed)
+	if err == nil && len(b)%sketchBytes != 1 {
+		err = errors.New("it is cut")
+	}
+	if err != nil {
+		return sketch{}, err
+	}
+	return sketch{b[0], b[1:]}, nil
+}
+
+func (s sketch) at(i int) mark {
+	m := s.terms[i*sketchBytes:][:sketchBytes]
+	return mark{uint32(m[0])<<16 | uint32(m[1])<<8 | uint32(m[2]), m[3]}
+}
+
+// counts returns how often the passage holds the term of a hash, 0 for never.
+func (s sketch) counts(hash int64) byte {
 	want := uint32(hash & sketchMask)
-	from, to := 0, len(s)/sketchBytes
+	from, to := 0, len(s.terms)/sketchBytes
 	for from < to {
 		mid := (from + to) / 2
-		at := s[mid*sketchBytes:]
-		switch m := uint32(at[0])<<16 | uint32(at[1])<<8 | uint32(at[2]); {
-		case m == want:
-			return true
-		case m < want:
+		switch m := s.at(mid); {
+		case m.hash == want:
+			return m.counts
+		case m.hash < want:
 			from = mid + 1
 		default:
 			to = mid
 		}
 	}
-	return false
+	return 0
 }
 
-// marks yields what holds asks for, in order.
-func (s sketch) marks(yield func(uint32) bool) {
-	for at := s; len(at) >= sketchBytes; at = at[sketchBytes:] {
-		if !yield(uint32(at[0])<<16 | uint32(at[1])<<8 | uint32(at[2])) {
+// marks yields the terms, in order.
+func (s sketch) marks(yield func(mark) bool) {
+	for i := range len(s.terms) / sketchBytes {
+		if !yield(s.at(i)) {
 			return
 		}
 	}

@@ -1,6 +1,7 @@
 package weaviate
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
@@ -8,18 +9,24 @@ import (
 )
 
 func TestSketch(t *testing.T) {
-	terms := lexical.Cut(nil, "部署方案 travel expenses v2.3")
-	s, err := readSketch(newSketch(terms))
+	p := lexical.NewPassage("部署方案 travel expenses v2.3, travel", "travel", "")
+	s, err := readSketch(newSketch(p))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, term := range terms {
-		if !s.holds(term.Hash) {
-			t.Errorf("%s is not held", term.Token())
+	if s.length != lexical.PackLength(p.Length) {
+		t.Errorf("length %d of %d terms", s.length, p.Length)
+	}
+	for _, term := range p.Terms {
+		if got := s.counts(term.Hash); got != term.Counts {
+			t.Errorf("%d: counts %x, want %x", term.Hash, got, term.Counts)
 		}
 	}
+	if got := s.counts(lexical.Cut(nil, "travel")[0].Hash); got != 0x12 {
+		t.Errorf("counts %x, want two in the text and one in the title", got)
+	}
 	for _, term := range lexical.Cut(nil, "值班电话 parking") {
-		if s.holds(term.Hash) {
+		if s.counts(term.Hash) != 0 {
 			t.Errorf("%s is held", term.Token())
 		}
 	}
@@ -27,7 +34,7 @@ func TestSketch(t *testing.T) {
 
 // Whatever a server returns as a sketch is read or refused.
 func FuzzReadSketch(f *testing.F) {
-	f.Add(newSketch(lexical.Cut(nil, "some text")), int64(7))
+	f.Add(newSketch(lexical.NewPassage("some text", "", "")), int64(7))
 	f.Add("", int64(0))
 	f.Add("QQ", int64(1))
 	f.Fuzz(func(t *testing.T, packed string, hash int64) {
@@ -36,8 +43,13 @@ func FuzzReadSketch(f *testing.F) {
 			return
 		}
 		marks := slices.Collect(s.marks)
-		if slices.IsSorted(marks) && s.holds(hash) != slices.Contains(marks, uint32(hash&sketchMask)) {
-			t.Fatalf("%d in %v", hash, marks)
+		byHash := func(a, b mark) int { return cmp.Compare(a.hash, b.hash) }
+		if !slices.IsSortedFunc(marks, byHash) {
+			return
+		}
+		got, want := s.counts(hash), uint32(hash&sketchMask)
+		if is := slices.ContainsFunc(marks, func(m mark) bool { return m.hash == want && m.counts == got }); got != 0 && !is {
+			t.Fatalf("%d has %d in %v", hash, got, marks)
 		}
 	})
 }

@@ -74,11 +74,9 @@ func distinct[T any](all []T, id func(T) string) ([]T, error) {
 // object is a passage as the server keeps it. Title and heading are searched
 // along with the text.
 func object(at place, p stores.Passage) *models.Object {
-	all := lexical.Cut(nil, p.Text)
-	all = lexical.Cut(all, p.Title)
-	all = lexical.Cut(all, p.Heading)
+	cut := lexical.NewPassage(p.Text, p.Title, p.Heading)
 	var words strings.Builder
-	for i, t := range all {
+	for i, t := range cut.Cut {
 		if i > 0 {
 			words.WriteByte(' ')
 		}
@@ -86,7 +84,7 @@ func object(at place, p stores.Passage) *models.Object {
 	}
 	return &models.Object{
 		Class: at.collection, Tenant: at.tenant, ID: objectID(p.ID),
-		Properties: map[string]any{propPassage: p.ID, propWords: words.String(), propSketch: newSketch(all)},
+		Properties: map[string]any{propPassage: p.ID, propWords: words.String(), propSketch: newSketch(cut)},
 	}
 }
 
