@@ -186,7 +186,7 @@ func (b *backends) open(ctx context.Context, s *server) (err error) {
 	}
 	cfg := ingest.Config{Ledger: b.ledger, Index: b.index, Logger: s.log, Count: tokens.Count, TmpDir: b.tmp}
 	if b.meaning != nil {
-		cfg.Vectors, cfg.Embed = b.index, b.meaning.embedAll
+		cfg.Vectors, cfg.Embed = b.index, b.meaning.passages
 	}
 	b.ingester = ingest.New(cfg)
 	return nil

@@ -307,7 +307,7 @@ func (b *backends) metrics(registry prometheus.Registerer) {
 		bounded(time.Second, b.ledger.EmbedRows)))
 	if b.meaning != nil {
 		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "strata_vectors_ready",
-			Help: "1 while questions are compared by vectors, 0 while the embedder is not known or not that of the documents."}, b.meaning.ready))
+			Help: "1 while questions are compared by vectors, 0 while the embedder is not known, or is or may be another one than that of the documents."}, b.meaning.ready))
 	}
 	if b.judge != nil {
 		registry.MustRegister(b.judge.results)

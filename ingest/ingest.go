@@ -68,9 +68,10 @@ type Config struct {
 	Ledger Ledger
 	Index  Index
 	// Vectors and Embed are what RunVectors works with. Embed makes vectors of
-	// length 1, in the order of the texts, and tries again what may succeed.
+	// length 1 in the space, in the order of the texts, and tries again what may
+	// succeed. Where the embedder has become another one, that is an error.
 	Vectors VectorIndex
-	Embed   func(ctx context.Context, texts []string) ([][]float32, error)
+	Embed   func(ctx context.Context, space stores.Space, texts []string) ([][]float32, error)
 
 	Logger *slog.Logger     // nil = none
 	Clock  func() time.Time // nil = time.Now
@@ -84,7 +85,7 @@ type Ingester struct {
 	ledger  Ledger
 	index   Index
 	vectors VectorIndex
-	embed   func(ctx context.Context, texts []string) ([][]float32, error)
+	embed   func(ctx context.Context, space stores.Space, texts []string) ([][]float32, error)
 	log     *slog.Logger
 	clock   func() time.Time
 	count   func(string) int

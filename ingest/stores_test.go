@@ -113,7 +113,7 @@ func TestVectorsWithStores(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer x.Close()
-		g := ingest.New(ingest.Config{Ledger: l, Index: x, Vectors: x, Embed: e.embed})
+		g := ingest.New(ingest.Config{Ledger: l, Index: x, Vectors: x, Embed: e.inSpace})
 		if x.NeedsRebuild() {
 			if _, err := g.Rebuild(t.Context(), nil); err != nil {
 				t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"strata/stores"
 )
 
-// probe is what two embedders are told apart by.
-const probe = "The quarterly report lists 17 open risks; 第四季度报告列出了十七项未决风险。"
+// Probe is what two embedders are told apart by.
+const Probe = "The quarterly report lists 17 open risks; 第四季度报告列出了十七项未决风险。"
 
 // samples have nothing to do with each other, so that what is measured between
 // them is how alike an embedder finds texts of a language at least.
@@ -63,15 +63,20 @@ var samples = map[string][]string{
 	},
 }
 
-// alike is the cosine from which two of the samples look the same.
-const alike = 0.99
+const (
+	// alike is the cosine from which two of the samples look the same.
+	alike = 0.99
+	// alikeAmong is that of Probe among changing texts: those of one call have a
+	// part in how a model of few bits rounds. Two models are far below it.
+	alikeAmong = 0.95
+)
 
 // Survey finds out about an embedder what its vectors will be judged by. embed
 // makes vectors of length 1. A language in which most texts look the same to it
 // is left out of Noise: it cannot read it. One that can read no language is an
 // error, and so are vectors of changing size.
 func Survey(ctx context.Context, model string, embed func(context.Context, []string) ([][]float32, error)) (stores.Space, error) {
-	texts := []string{probe}
+	texts := []string{Probe}
 	for _, lang := range []string{"en", "zh"} {
 		texts = append(texts, samples[lang]...)
 	}
@@ -134,7 +139,18 @@ func spaceID(s stores.Space) string {
 // Same reports whether vectors of both spaces can be compared: the models have
 // one name and size and make nearly the same of the probe.
 func Same(a, b stores.Space) bool {
-	return a.Model == b.Model && a.Dims == b.Dims && len(a.Probe) == len(b.Probe) && cosine(a.Probe, b.Probe) >= alike
+	return a.Model == b.Model && a.Dims == b.Dims && IsProbe(a, b.Probe)
+}
+
+// IsProbe reports whether v can be what the embedder of a space makes of Probe
+// alone.
+func IsProbe(s stores.Space, v []float32) bool {
+	return len(v) == len(s.Probe) && cosine(s.Probe, v) >= alike
+}
+
+// IsProbeAmong is IsProbe among any other texts of one call.
+func IsProbeAmong(s stores.Space, v []float32) bool {
+	return len(v) == len(s.Probe) && cosine(s.Probe, v) >= alikeAmong
 }
 
 // cosine is that of two vectors of one size, not a number where one is zero.

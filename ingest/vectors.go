@@ -35,10 +35,9 @@ type errIndex struct{ error }
 func (e errIndex) Unwrap() error { return e.error }
 
 // RunVectors gives passages their vectors in the space that the ledger keeps,
-// until ctx ends. Config.Embed must be of that space. It goes by itself, so
-// text never waits for it. What fails is tried again after 200 ms, doubling up
-// to 5 min, and never given up; a passage that has its vector already is not
-// embedded again. One call may run at a time.
+// until ctx ends. It goes by itself, so text never waits for it. What fails is
+// tried again after 200 ms, doubling up to 5 min, and never given up; a passage
+// that has its vector already is not embedded again. One call may run at a time.
 func (g *Ingester) RunVectors(ctx context.Context) {
 	w := embedding{Ingester: g, held: map[int64]hold{}}
 	for pause := time.Duration(0); ctx.Err() == nil; {
@@ -141,7 +140,7 @@ func (w *embedding) do(ctx context.Context, space stores.Space, e stores.OutboxE
 		if err != nil {
 			return errIndex{err}
 		}
-		vectors, err := w.embedPassages(ctx, passages)
+		vectors, err := w.embedPassages(ctx, space, passages)
 		if err != nil {
 			return err
 		}
@@ -171,7 +170,7 @@ func (w *embedding) lacking(ctx context.Context, space stores.Space, e stores.Ou
 	return out, err
 }
 
-func (w *embedding) embedPassages(ctx context.Context, passages []stores.Passage) ([]stores.Vector, error) {
+func (w *embedding) embedPassages(ctx context.Context, space stores.Space, passages []stores.Passage) ([]stores.Vector, error) {
 	if len(passages) == 0 {
 		return nil, nil
 	}
@@ -179,7 +178,7 @@ func (w *embedding) embedPassages(ctx context.Context, passages []stores.Passage
 	for i, p := range passages {
 		texts[i] = embedText(p)
 	}
-	values, err := w.embed(ctx, texts)
+	values, err := w.embed(ctx, space, texts)
 	if err == nil && len(values) != len(texts) {
 		err = fmt.Errorf("ingest: %d vectors for %d texts", len(values), len(texts))
 	}

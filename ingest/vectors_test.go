@@ -44,6 +44,10 @@ func (e *fakeEmbedder) embed(ctx context.Context, texts []string) ([][]float32, 
 	return out, nil
 }
 
+func (e *fakeEmbedder) inSpace(ctx context.Context, _ stores.Space, texts []string) ([][]float32, error) {
+	return e.embed(ctx, texts)
+}
+
 func (e *fakeEmbedder) texts() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -80,7 +84,7 @@ func embedded(t *testing.T, failing ...func(method string) error) (f fixture, e 
 	for _, f.ledger.failing = range failing {
 	}
 	f.ledger.space = stores.Space{ID: "s1", Dims: 16}
-	f.Ingester = ingest.New(ingest.Config{Ledger: f.ledger, Index: f.index, Vectors: f.index, Embed: e.embed})
+	f.Ingester = ingest.New(ingest.Config{Ledger: f.ledger, Index: f.index, Vectors: f.index, Embed: e.inSpace})
 	ctx, cancel := context.WithCancel(t.Context())
 	var works sync.WaitGroup
 	works.Go(func() { f.Run(ctx) })

@@ -108,7 +108,7 @@ func refused(err error) bool {
 // the API wrote nor an address, which may be a redirect's.
 func told(key string, err error) error {
 	switch {
-	case err == nil, errors.Is(err, ErrTimeout), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case err == nil, errors.Is(err, ErrTimeout), errors.Is(err, ErrOther), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
 	if e, ok := errors.AsType[*statusError](err); ok {

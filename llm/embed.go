@@ -38,8 +38,14 @@ type wrongAnswer struct{ why string }
 
 func (e *wrongAnswer) Error() string { return e.why }
 
-// errDims is not made better by asking again or by asking for less.
-var errDims = errors.New("vectors of other dimensions")
+// dimsError is an answer with vectors of another length than before. That is
+// made no better by asking again or by asking for less.
+type dimsError struct{ got, want int64 }
+
+func (e *dimsError) Error() string {
+	return fmt.Sprintf("llm: the API answered with vectors of other dimensions: %d, not %d", e.got, e.want)
+}
+func (e *dimsError) Unwrap() error { return ErrOther }
 
 // Embedder makes vectors of texts. Make it with NewEmbedder; it is safe for
 // concurrent use.
@@ -50,6 +56,8 @@ type Embedder struct {
 	dims   atomic.Int64  // what the first answer had, 0 before it
 	base64 atomic.Bool   // the API answers so unasked
 	most   atomic.Int64  // texts of a batch that the API takes
+	single atomic.Bool   // the API takes no two texts
+	names  names         // of the model in answers
 	limit  time.Duration // of one call of EmbedAll
 	pause  func(context.Context, time.Duration) error
 }
@@ -71,8 +79,9 @@ func NewEmbedder(cfg EmbedderConfig) *Embedder {
 // one try, ErrTimeout after Config.Timeout, and after several failures in a
 // row ErrPaused at once for a while. Of a text the first 2,000 characters
 // count. An answer with another number of vectors than texts, with numbers
-// that are none, with a vector of zeros, or with other dimensions than before
-// is an error. No error holds the key or what the API wrote.
+// that are none or with a vector of zeros is an error; one with other dimensions
+// than before, or by a model of a name that neither the first answer nor one of
+// EmbedAll's had, is ErrOther. No error holds the key or what the API wrote.
 func (e *Embedder) Embed(ctx context.Context, texts []string) (vectors [][]float32, err error) {
 	if len(texts) == 0 {
 		return nil, nil
@@ -82,7 +91,11 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) (vectors [][]float
 		short[i] = firstRunes(text, queryRunes)
 	}
 	err = e.once(ctx, func(ctx context.Context) error {
-		vectors, err = e.ask(ctx, short)
+		var name string
+		vectors, name, err = e.ask(ctx, short)
+		if err == nil && !e.names.knows(name) {
+			return ErrOther
+		}
 		return err
 	})
 	if err != nil {
@@ -91,8 +104,9 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) (vectors [][]float
 	return vectors, nil
 }
 
-// ask makes one call and checks its answer.
-func (e *Embedder) ask(ctx context.Context, texts []string) ([][]float32, error) {
+// ask makes one call and checks its answer. It also returns what the answer
+// calls the model.
+func (e *Embedder) ask(ctx context.Context, texts []string) ([][]float32, string, error) {
 	request := openai.EmbeddingRequest{Model: openai.EmbeddingModel(e.cfg.Model), Dimensions: e.cfg.Dimensions}
 	input := make([]string, len(texts))
 	for i, text := range texts {
@@ -103,18 +117,18 @@ func (e *Embedder) ask(ctx context.Context, texts []string) ([][]float32, error)
 	request.Input = input
 	answer, err := e.send(ctx, request)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	vectors, err := inOrder(answer.Data, len(texts))
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	for _, v := range vectors {
 		if err := e.settle(v); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
-	return vectors, nil
+	return vectors, string(answer.Model), nil
 }
 
 // send asks in the form that the API answers in. The format is not named at
@@ -154,7 +168,7 @@ func inOrder(data []openai.Embedding, texts int) ([][]float32, error) {
 func (e *Embedder) settle(v []float32) error {
 	e.dims.CompareAndSwap(0, int64(len(v)))
 	if want := e.dims.Load(); int64(len(v)) != want {
-		return fmt.Errorf("the API answered with %w: %d, not %d", errDims, len(v), want)
+		return &dimsError{int64(len(v)), want}
 	}
 	return nil
 }

@@ -33,10 +33,14 @@ const (
 // such model, other dimensions than before, a text refused in any length. No
 // error holds the key or what the API wrote.
 func (e *Embedder) EmbedAll(ctx context.Context, texts []string) ([][]float32, error) {
+	return e.all(ctx, texts, nil)
+}
+
+func (e *Embedder) all(ctx context.Context, texts []string, proof *Proof) ([][]float32, error) {
 	vectors := make([][]float32, 0, len(texts))
 	for rest := texts; len(rest) > 0; {
 		n := fit(rest, int(e.most.Load()))
-		some, _, err := e.batch(ctx, rest[:n])
+		some, _, err := e.batch(ctx, rest[:n], proof)
 		if err != nil {
 			return nil, told(e.key, err)
 		}
@@ -59,36 +63,45 @@ func fit(texts []string, most int) int {
 
 // batch embeds texts by one call, or by several when the API does not take
 // them together. It tells whether they were taken whole, as one.
-func (e *Embedder) batch(ctx context.Context, texts []string) (vectors [][]float32, whole bool, err error) {
+func (e *Embedder) batch(ctx context.Context, texts []string, proof *Proof) (vectors [][]float32, whole bool, err error) {
 	if most := int(e.most.Load()); len(texts) > most { // found out by an earlier half
-		return e.parts(ctx, texts, most)
+		return e.parts(ctx, texts, most, proof)
 	}
-	vectors, err = e.patiently(ctx, texts)
+	vectors, err = e.patiently(ctx, texts, proof)
 	switch {
 	case err == nil:
 		return vectors, true, nil
 	case !tooMuch(err):
 		return nil, false, err
 	case len(texts) > 1:
-		return e.parts(ctx, texts, len(texts)/2)
+		return e.parts(ctx, texts, half(len(texts), proof), proof)
 	}
-	half := firstRunes(texts[0], utf8.RuneCountInString(texts[0])/2)
-	if half == "" {
+	shorter := firstRunes(texts[0], utf8.RuneCountInString(texts[0])/2)
+	if shorter == "" {
 		return nil, false, err
 	}
-	vectors, _, err = e.batch(ctx, []string{half})
+	vectors, _, err = e.batch(ctx, []string{shorter}, proof)
 	return vectors, false, err
+}
+
+// half is how many of n texts are asked for after all were too many: with a
+// proof half a call less its text, since limits are mostly powers of two.
+func half(n int, proof *Proof) int {
+	if proof == nil {
+		return n / 2
+	}
+	return max(1, (n+1)/2-1)
 }
 
 // parts embeds texts in parts of size at most. When each of them is taken as
 // it is, then it was their number that was too large, and batches stay that
 // small. Otherwise a single text is to blame.
-func (e *Embedder) parts(ctx context.Context, texts []string, size int) ([][]float32, bool, error) {
+func (e *Embedder) parts(ctx context.Context, texts []string, size int, proof *Proof) ([][]float32, bool, error) {
 	var vectors [][]float32
 	all := true
 	for len(texts) > 0 {
 		n := min(size, len(texts))
-		some, whole, err := e.batch(ctx, texts[:n])
+		some, whole, err := e.batch(ctx, texts[:n], proof)
 		if err != nil {
 			return nil, false, err
 		}
@@ -103,10 +116,10 @@ func (e *Embedder) parts(ctx context.Context, texts []string, size int) ([][]flo
 // patiently asks until there is an answer or a refusal. An API that fails at
 // these texts again and again but not at another has refused them: some answer
 // a text that is too long with a failure of their own.
-func (e *Embedder) patiently(ctx context.Context, texts []string) (vectors [][]float32, err error) {
+func (e *Embedder) patiently(ctx context.Context, texts []string, proof *Proof) (vectors [][]float32, err error) {
 	for try := 1; ; try++ {
 		err = e.within(ctx, e.limit, func(ctx context.Context) error {
-			vectors, err = e.ask(ctx, texts)
+			vectors, err = e.proven(ctx, texts, proof)
 			return err
 		})
 		if err == nil || ctx.Err() != nil || tooMuch(err) || !later(err) {
@@ -124,7 +137,7 @@ func (e *Embedder) patiently(ctx context.Context, texts []string) (vectors [][]f
 // healthy tells whether the API embeds a text that nobody can refuse.
 func (e *Embedder) healthy(ctx context.Context) bool {
 	return e.within(ctx, e.limit, func(ctx context.Context) error {
-		_, err := e.ask(ctx, []string{"a"})
+		_, _, err := e.ask(ctx, []string{"a"})
 		return err
 	}) == nil
 }
@@ -142,7 +155,7 @@ func later(err error) bool {
 	if e, ok := errors.AsType[*statusError](err); ok {
 		return e.status >= 500 || e.status == http.StatusTooManyRequests || e.status == http.StatusRequestTimeout
 	}
-	return !errors.Is(err, errDims)
+	return !errors.Is(err, ErrOther)
 }
 
 // failsAlone tells failures that may be about the texts that were sent: an
