@@ -47,8 +47,9 @@ func indexServer(configured string) (string, error) {
 	return u.Scheme + "://" + u.Host, nil
 }
 
-// openIndex opens the index of a ledger, which has this secret.
-func (s *server) openIndex(ctx context.Context, secret []byte) (index, error) {
+// openIndex opens the index of a ledger, which has this secret. A server that
+// has lost a tenant tells lost.
+func (s *server) openIndex(ctx context.Context, secret []byte, lost func(ctx context.Context, tenant, space string, put bool) bool) (index, error) {
 	server, err := indexServer(s.cfg.Index.URL)
 	if err != nil {
 		return nil, bad("index.url", "%v", err)
@@ -61,7 +62,7 @@ func (s *server) openIndex(ctx context.Context, secret []byte) (index, error) {
 		}
 		return x, nil
 	}
-	x, err := weaviate.New(ctx, weaviate.Config{URL: server, APIKey: s.cfg.Index.APIKey, Namespace: secret, Temporary: s.temporary, Logger: s.log})
+	x, err := weaviate.New(ctx, weaviate.Config{URL: server, APIKey: s.cfg.Index.APIKey, Namespace: secret, Temporary: s.temporary, Lost: lost, Logger: s.log})
 	switch {
 	case errors.Is(err, weaviate.ErrRefused):
 		return nil, &storeError{"index.url: " + server + " does not take the key; check index.api_key", err}

@@ -178,7 +178,8 @@ func (b *backends) open(ctx context.Context, s *server) (err error) {
 	if b.ledger, err = ledger.New(ctx, ledger.Config{Path: path, Logger: s.log}); err != nil {
 		return newStoreError("ledger.url", path, err)
 	}
-	if b.index, err = s.openIndex(ctx, b.ledger.Secret()); err != nil {
+	b.losses = newLosses(b.ledger, s.log)
+	if b.index, err = s.openIndex(ctx, b.ledger.Secret(), b.losses.tell); err != nil {
 		return err
 	}
 	if b.meaning, err = s.newMeaning(b.ledger, b.index); err != nil {
@@ -195,6 +196,7 @@ func (b *backends) open(ctx context.Context, s *server) (err error) {
 // fill starts what brings documents into the index.
 func (b *backends) fill(ctx context.Context) {
 	b.run(func() { b.ingester.Run(ctx) })
+	b.run(func() { b.losses.run(ctx, b.ingester.Notify) })
 	if b.meaning != nil {
 		b.run(func() { b.meaning.run(ctx, b.ingester) })
 	}

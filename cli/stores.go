@@ -30,6 +30,7 @@ type backends struct {
 	ledger   *ledger.Ledger
 	recorder *recorder // of ledger
 	index    index
+	losses   *losses
 	meaning  *meaning // nil = no embedder
 	cache    *cached.Cache[*assemble.Rows]
 	learner  *learn.Learner

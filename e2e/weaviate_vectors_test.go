@@ -70,25 +70,40 @@ func vectorCollections(t *testing.T, s *weaviateserver.Server) (names []string) 
 func vectorsOn(t *testing.T, s *weaviateserver.Server) (n int) {
 	t.Helper()
 	for _, c := range vectorCollections(t, s) {
-		var tenants []struct{ Name, ActivityStatus string }
-		onServer(t, s, http.MethodGet, "/v1/schema/"+c+"/tenants", nil, &tenants)
-		for _, tenant := range tenants {
-			if strings.HasSuffix(tenant.Name, "-filled") { // a note
-				continue
+		n += objectsIn(t, s, c)
+	}
+	return n
+}
+
+// objectsIn is how many objects all tenants have in a collection.
+func objectsIn(t *testing.T, s *weaviateserver.Server, c string) (n int) {
+	t.Helper()
+	for _, tenant := range tenantsIn(t, s, c) {
+		var got struct {
+			Data struct {
+				Aggregate map[string][]struct{ Meta struct{ Count int } }
 			}
-			var got struct {
-				Data struct {
-					Aggregate map[string][]struct{ Meta struct{ Count int } }
-				}
-			}
-			query := fmt.Sprintf(`{Aggregate{%s(tenant:%q){meta{count}}}}`, c, tenant.Name)
-			onServer(t, s, http.MethodPost, "/v1/graphql", map[string]string{"query": query}, &got)
-			for _, a := range got.Data.Aggregate[c] {
-				n += a.Meta.Count
-			}
+		}
+		query := fmt.Sprintf(`{Aggregate{%s(tenant:%q){meta{count}}}}`, c, tenant)
+		onServer(t, s, http.MethodPost, "/v1/graphql", map[string]string{"query": query}, &got)
+		for _, a := range got.Data.Aggregate[c] {
+			n += a.Meta.Count
 		}
 	}
 	return n
+}
+
+// tenantsIn are those of a collection that are no notes.
+func tenantsIn(t *testing.T, s *weaviateserver.Server, c string) (names []string) {
+	t.Helper()
+	var all []struct{ Name string }
+	onServer(t, s, http.MethodGet, "/v1/schema/"+c+"/tenants", nil, &all)
+	for _, tenant := range all {
+		if !strings.HasSuffix(tenant.Name, "-filled") && !strings.Contains(tenant.Name, "-v-") {
+			names = append(names, tenant.Name)
+		}
+	}
+	return names
 }
 
 // A server that is gone costs what is found by meaning too, and nothing else.
@@ -153,6 +168,66 @@ func TestWeaviateThatLostVectors(t *testing.T) {
 	}
 	r.wantFound(t, absenceHit, r.askVacation)
 	r.wantCaughtUp(t)
+}
+
+// A tenant that an operator deletes is filled again by the next question, or by
+// the next document, which makes it anew with its own passages alone.
+func TestWeaviateTenantThatSomebodyDeletes(t *testing.T) {
+	s := weaviateserver.ForTest(t)
+	e := newEmbedder(t)
+	r := newRig(t, nil, append(e.settings("m1", onWeaviate(s)...), patient)...)
+	r.putForVectors(t, "absence.md", absence)
+	r.waitVectors(t, "absence.md")
+	r.wantFound(t, absenceHit, r.askVacation)
+	r.wantCaughtUp(t)
+	passages := passageCollection(t, s)
+	names := vectorCollections(t, s)
+	if len(names) != 1 {
+		t.Fatalf("collections of vectors: %v", names)
+	}
+	drop := func(collection string) {
+		t.Helper()
+		onServer(t, s, http.MethodDelete, "/v1/schema/"+collection+"/tenants", tenantsIn(t, s, collection), nil)
+	}
+	wantAll := func(documents int) {
+		t.Helper()
+		r.waitUntil(t, "all is there again", func() bool {
+			return objectsIn(t, s, passages) == documents && objectsIn(t, s, names[0]) == documents
+		})
+	}
+	wantAll(1)
+	drop(passages)
+	drop(names[0])
+	a := r.askVacation(t, "gone")
+	a.wantOK(t)
+	if got := a.header.Get("X-Strata-Context"); !strings.Contains(got, "reason=store_unavailable") {
+		t.Errorf("the answer does not say what is missing: %s", got)
+	}
+	r.wantFound(t, absenceHit, r.askVacation)
+	wantAll(1)
+
+	drop(passages)
+	drop(names[0])
+	r.putForVectors(t, "parking.md", parking)
+	wantAll(2)
+	r.wantCaughtUp(t)
+	if n := strings.Count(r.stderr.String(), "has lost all that it had"); n != 4 {
+		t.Errorf("the log tells of %d losses, want 4", n)
+	}
+}
+
+// passageCollection is the name of the passages' collection.
+func passageCollection(t *testing.T, s *weaviateserver.Server) string {
+	t.Helper()
+	var got struct{ Classes []struct{ Class string } }
+	onServer(t, s, http.MethodGet, "/v1/schema", nil, &got)
+	for _, c := range got.Classes {
+		if strings.HasPrefix(c.Class, "StrataKnowledge") {
+			return c.Class
+		}
+	}
+	t.Fatalf("no collection of passages in %v", got)
+	return ""
 }
 
 // The server crashes again and again while a document gets its vectors, and then

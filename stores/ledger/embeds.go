@@ -63,7 +63,7 @@ func (l *Ledger) enqueueEmbeds(t *tx, lacking bool) (int, error) {
 	} else if _, err := t.exec(`DELETE FROM embeds WHERE cancelled = 0`); err != nil {
 		return 0, err
 	}
-	return eachVersion(t, condition, func(e stores.OutboxEntry, ids []string) error {
+	return eachVersion(t, condition, nil, func(e stores.OutboxEntry, ids []string) error {
 		return l.enqueueEmbed(t, e.Tenant, e.Document, e.Version, ids)
 	})
 }

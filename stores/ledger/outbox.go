@@ -175,7 +175,7 @@ func (l *Ledger) OutboxRows(ctx context.Context) (n int, err error) {
 // many versions that are. It is for an index that was lost.
 func (l *Ledger) Requeue(ctx context.Context) (int, error) {
 	return update(ctx, l, func(t *tx) (int, error) {
-		n, err := eachVersion(t, `state IN ('published', 'scheduled')`, func(e stores.OutboxEntry, ids []string) error {
+		n, err := eachVersion(t, `state IN ('published', 'scheduled')`, nil, func(e stores.OutboxEntry, ids []string) error {
 			return l.enqueue(t, e.Tenant, e.Document, e.Version, stores.OutboxPut, ids)
 		})
 		if err != nil {
@@ -189,11 +189,11 @@ func (l *Ledger) Requeue(ctx context.Context) (int, error) {
 	})
 }
 
-// eachVersion calls do for the versions of all tenants that fulfil a condition,
+// eachVersion calls do for the versions that fulfil a condition with its args,
 // with the ids of their passages, and returns how many they are.
-func eachVersion(t *tx, condition string, do func(e stores.OutboxEntry, ids []string) error) (int, error) {
+func eachVersion(t *tx, condition string, args []any, do func(e stores.OutboxEntry, ids []string) error) (int, error) {
 	var all []stores.OutboxEntry
-	err := each(t, `SELECT tenant, document, version FROM versions WHERE `+condition+` ORDER BY tenant, document, version`, nil,
+	err := each(t, `SELECT tenant, document, version FROM versions WHERE `+condition+` ORDER BY tenant, document, version`, args,
 		func(scan func(...any) error) error {
 			var e stores.OutboxEntry
 			err := scan(&e.Tenant, &e.Document, &e.Version)

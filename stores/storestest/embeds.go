@@ -215,6 +215,53 @@ func Embeds(t *testing.T, open Opener) {
 		f.same("versions", f.vectorsOf("a")+f.vectorsOf("b"), "ready ready ")
 	})
 
+	t.Run("a tenant that the index has lost", func(t *testing.T) {
+		f, text, vectors := start(t, open), index{}, index{}
+		must := func(what, tenant, space string, want bool) {
+			t.Helper()
+			got, err := f.Indexed(f.Context(), tenant, space)
+			f.must(err)
+			f.same(what, got, want)
+		}
+		requeue := func(what, tenant, space string, want int) {
+			t.Helper()
+			n, err := f.RequeueTenant(f.Context(), tenant, space)
+			f.must(err)
+			f.same(what, n, want)
+		}
+		f.setSpace("s1")
+		f.put(draft("a", "alpha", 2))
+		must("before it was put", "acme", "", false)
+		f.work(text)
+		must("passages", "acme", "", true)
+		must("vectors that wait", "acme", "s1", false)
+		f.put(draft("b", "beta", 1))
+		_, err := f.PutDocument(f.Context(), "other", draft("c", "gamma", 1))
+		f.must(err)
+		f.work(text)
+		f.embed(vectors)
+		must("vectors", "acme", "s1", true)
+		must("of another space", "acme", "s2", false)
+		must("of an unknown tenant", "nobody", "", false)
+
+		requeue("of an unknown tenant", "nobody", "", 0)
+		requeue("of another space", "acme", "s2", 0)
+		requeue("passages", "acme", "", 2)
+		requeue("what waits already", "acme", "", 0)
+		must("passages that wait", "acme", "", true)
+		lost := index{}
+		f.work(lost)
+		f.same("put again", len(lost), 3)
+		f.same("with vectors", f.embed(index{}), 0)
+
+		requeue("vectors", "acme", "s1", 2)
+		requeue("vectors that wait already", "acme", "s1", 0)
+		must("vectors that wait", "acme", "s1", false)
+		must("of the other tenant", "other", "s1", true)
+		f.same("embedded again", f.embed(index{}), 3)
+		f.same("versions", f.vectorsOf("a")+f.vectorsOf("b"), "ready ready ")
+	})
+
 	t.Run("a wish to rebuild", func(t *testing.T) {
 		f := start(t, open)
 		for _, c := range []struct {

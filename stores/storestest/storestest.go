@@ -40,6 +40,8 @@ type Store interface {
 	OutboxDone(ctx context.Context, seqs []int64) error
 	OutboxRows(ctx context.Context) (int, error)
 	Requeue(ctx context.Context) (int, error)
+	Indexed(ctx context.Context, tenant, space string) (bool, error)
+	RequeueTenant(ctx context.Context, tenant, space string) (int, error)
 	Space(ctx context.Context) (stores.Space, bool, error)
 	SetSpace(ctx context.Context, s stores.Space) (int, error)
 	EmbedQueue(ctx context.Context, limit int) ([]stores.OutboxEntry, error)

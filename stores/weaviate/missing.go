@@ -2,12 +2,52 @@ package weaviate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"strata/stores"
 )
+
+// ErrLost is that of searches in a tenant that is gone from the server, though
+// it should be there. It is filled again.
+var ErrLost = errors.New("weaviate: the tenant is gone from the server and is filled again")
+
+// owner is whose passages are meant, or whose vectors in a space.
+type owner struct {
+	tenant, space string
+	put           bool // something is about to be put there
+}
+
+// lost tells of a tenant that is not there, and reports whether it should be.
+// While all is to be put again anyway, it is nothing new.
+func (x *Index) lost(ctx context.Context, of owner, at place) bool {
+	if x.rebuild.Load() || !x.told(ctx, of.tenant, of.space, of.put) {
+		return false
+	}
+	x.rarity.forgetTenant(at.tenant)
+	return true
+}
+
+// beforePut looks whether a tenant is there that passages are put in. The
+// server makes one that is not by the put, and then nobody could tell that
+// others are gone.
+func (x *Index) beforePut(ctx context.Context, tenant string, at place) error {
+	ctx, done, err := x.begin(ctx, writeLimit)
+	if err != nil {
+		return err
+	}
+	defer done()
+	there, err := x.server.hasTenant(ctx, at)
+	if err != nil {
+		return x.failed("look for a tenant", err)
+	}
+	if !there {
+		x.lost(ctx, owner{tenant, "", true}, at)
+	}
+	return nil
+}
 
 // Missing returns those of the passages that have no vector in a space, in the
 // order of ids.
@@ -25,8 +65,8 @@ func (x *Index) Missing(ctx context.Context, tenant, space string, ids []string)
 	}
 	var out []string
 	for part := range slices.Chunk(ids, removeBatch) {
-		hits, err := x.guarded(ctx, &x.byVector, at, func(ctx context.Context, at place) ([]stores.Hit, error) { return x.having(ctx, at, part) })
-		if err != nil {
+		hits, err := x.guarded(ctx, &x.byVector, owner{tenant, space, true}, at, func(ctx context.Context, at place) ([]stores.Hit, error) { return x.having(ctx, at, part) })
+		if err != nil && !errors.Is(err, ErrLost) {
 			return nil, err
 		}
 		there := make(map[string]bool, len(hits))

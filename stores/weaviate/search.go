@@ -40,14 +40,14 @@ func (x *Index) Search(ctx context.Context, tenant, query string, limit int) ([]
 	if q == nil || limit <= 0 {
 		return nil, nil
 	}
-	return x.guarded(ctx, &x.byText, place{collection, x.tenant(tenant)}, func(ctx context.Context, at place) ([]stores.Hit, error) {
+	return x.guarded(ctx, &x.byText, owner{tenant: tenant}, place{collection, x.tenant(tenant)}, func(ctx context.Context, at place) ([]stores.Hit, error) {
 		return x.search(ctx, at.tenant, q, min(limit, maxHits))
 	})
 }
 
 // guarded runs a search in a tenant, unless the last ones have failed. In a
-// tenant that is not there nothing is found.
-func (x *Index) guarded(outer context.Context, b *breaker, at place, search func(context.Context, place) ([]stores.Hit, error)) ([]stores.Hit, error) {
+// tenant that is not there nothing is found; one that should be is ErrLost.
+func (x *Index) guarded(outer context.Context, b *breaker, of owner, at place, search func(context.Context, place) ([]stores.Hit, error)) ([]stores.Hit, error) {
 	ctx, done, err := x.begin(outer, searchLimit)
 	if err != nil {
 		return nil, err
@@ -59,11 +59,15 @@ func (x *Index) guarded(outer context.Context, b *breaker, at place, search func
 	begun := x.clock()
 	x.use(at)
 	hits, err := search(ctx, at)
+	lost := false
 	if err != nil && x.missing(ctx, at, err) {
 		hits, err = nil, nil
+		lost = x.lost(ctx, of, at)
 	}
 	b.note(err, x.clock().Sub(begun))
 	switch {
+	case lost:
+		return nil, ErrLost
 	case err == nil:
 		return hits, nil
 	case outer.Err() != nil:

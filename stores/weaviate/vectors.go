@@ -117,7 +117,7 @@ func (x *Index) Nearest(ctx context.Context, tenant, space string, vector []floa
 	if err != nil || dims == 0 {
 		return nil, err
 	}
-	return x.guarded(ctx, &x.byVector, at, func(ctx context.Context, at place) ([]stores.Hit, error) {
+	return x.guarded(ctx, &x.byVector, owner{tenant: tenant, space: space}, at, func(ctx context.Context, at place) ([]stores.Hit, error) {
 		return x.nearest(ctx, at, vector, min(limit, maxHits))
 	})
 }

@@ -58,6 +58,12 @@ type Config struct {
 	Hot int
 	// Temporary has Close remove all that this ledger has on the server.
 	Temporary bool
+	// Lost is told of a tenant that is not on the server when its passages are
+	// searched or put, or its vectors in a space that is named. It reports
+	// whether some should be there, and then sees to it that they are put again.
+	// Searches tell each time, puts once: made by them, the tenant is there. It
+	// must not take long; nil = nothing is ever missed.
+	Lost func(ctx context.Context, tenant, space string, put bool) bool
 	// Logger gets what happens out of sight; nil drops it.
 	Logger *slog.Logger
 	// Clock is time.Now where it is nil.
@@ -86,7 +92,8 @@ type Index struct {
 	prefix    string // of this ledger's tenants
 	idle      time.Duration
 	hot       int
-	temporary bool // all goes with Close
+	temporary bool                                                           // all goes with Close
+	told      func(ctx context.Context, tenant, space string, put bool) bool // Config.Lost
 
 	open    atomic.Bool   // the passages' collection is there
 	rebuild atomic.Bool   // passages may be missing
@@ -120,11 +127,14 @@ func New(ctx context.Context, c Config) (*Index, error) {
 	if len(c.Namespace) == 0 {
 		return nil, errors.New("weaviate: no namespace")
 	}
-	x := &Index{server: newServer(u.Scheme, u.Host, c.APIKey), host: u.Host, log: c.Logger, clock: c.Clock, idle: cmp.Or(c.Idle, defaultIdle), hot: cmp.Or(c.Hot, defaultHot), temporary: c.Temporary,
+	x := &Index{server: newServer(u.Scheme, u.Host, c.APIKey), host: u.Host, log: c.Logger, clock: c.Clock, idle: cmp.Or(c.Idle, defaultIdle), hot: cmp.Or(c.Hot, defaultHot), temporary: c.Temporary, told: c.Lost,
 		space: slices.Clone(c.Namespace), doubt: make(chan struct{}, 1), crowded: make(chan struct{}, 1)}
 	x.prefix = x.digest("namespace")[:12]
 	if x.log == nil {
 		x.log = slog.New(slog.DiscardHandler)
+	}
+	if x.told == nil {
+		x.told = func(context.Context, string, string, bool) bool { return false }
 	}
 	if x.clock == nil {
 		x.clock = time.Now

@@ -39,6 +39,11 @@ func (x *Index) Put(ctx context.Context, tenant string, passages []stores.Passag
 		return err
 	}
 	at := place{collection, x.tenant(tenant)}
+	if len(passages) > 0 {
+		if err := x.beforePut(ctx, tenant, at); err != nil {
+			return err
+		}
+	}
 	for part := range slices.Chunk(passages, putBatch) {
 		objects := make([]*models.Object, len(part))
 		for i, p := range part {
