@@ -25,13 +25,19 @@ type Worker struct {
 	// with the argument "read-document".
 	Command []string
 	Time    time.Duration // for one document; 0 = 10 minutes
+	Busy    time.Duration // of processors for a document of no size, with 20 s more for each MB; 0 = 30 s
 	Memory  int64         // bytes of the process; 0 = 192 MB
 	Text    int64         // bytes of all passages together; 0 = 1 GB
 	Limits  extract.Limits
 }
 
 const (
-	workerTime   = 10 * time.Minute
+	workerTime = 10 * time.Minute
+	// What honest files take is far less: 5,000 pages of PDF ten seconds, and a MB
+	// of text a third of one. A small file that takes more makes its reader go
+	// over the same things again and again.
+	workerBusy   = 30 * time.Second
+	busyEachMB   = 20 * time.Second
 	workerMemory = 192 << 20
 	// inline is up to how many bytes of a worker's answer are held in memory.
 	inline = 8 << 20
@@ -46,7 +52,7 @@ const (
 const WorkerCommand = "read-document"
 
 func (w Worker) withDefaults() (Worker, error) {
-	w.Time, w.Memory, w.Text = cmp.Or(w.Time, workerTime), cmp.Or(w.Memory, workerMemory), cmp.Or(w.Text, workerText)
+	w.Time, w.Busy, w.Memory, w.Text = cmp.Or(w.Time, workerTime), cmp.Or(w.Busy, workerBusy), cmp.Or(w.Memory, workerMemory), cmp.Or(w.Text, workerText)
 	if len(w.Command) > 0 {
 		return w, nil
 	}
@@ -118,7 +124,8 @@ func spool(dir string, r reading) (*os.File, error) {
 
 // run runs the worker. An error that it writes itself is not among its errors.
 func (w Worker) run(ctx context.Context, dir string, r reading, body, out *os.File) error {
-	asked, err := json.Marshal(work{Format: r.format, Charset: r.charset, Tmp: dir, Memory: w.Memory, Text: w.Text, Limits: w.Limits})
+	busy := w.busy(r.size)
+	asked, err := json.Marshal(work{Format: r.format, Charset: r.charset, Tmp: dir, Busy: busy, Memory: w.Memory, Text: w.Text, Limits: w.Limits})
 	if err != nil {
 		return err
 	}
@@ -145,12 +152,20 @@ func (w Worker) run(ctx context.Context, dir string, r reading, body, out *os.Fi
 		return fmt.Errorf("%w: more than %v", ErrLimit, w.Time)
 	case cmd.ProcessState == nil:
 		return fmt.Errorf("ingest: documents cannot be read: %w", err)
+	case cmd.ProcessState.ExitCode() == busyExit:
+		return fmt.Errorf("%w: more than %v of processor time, which is far beyond what a file of %d KB takes", ErrLimit, busy.Round(time.Second), r.size>>10)
 	case cmd.ProcessState.ExitCode() == memoryExit, strings.Contains(stderr.String(), "out of memory"), strings.Contains(stderr.String(), "cannot allocate memory"):
 		return fmt.Errorf("%w: more than %d MB of memory", ErrLimit, w.Memory>>20)
 	case cmd.ProcessState.ExitCode() == 1, cmd.ProcessState.ExitCode() == 2 && !strings.Contains(stderr.String(), "goroutine"):
 		return fmt.Errorf("ingest: documents cannot be read: %s", oneLine(stderr.String()))
 	}
 	return fmt.Errorf("%w: its reader broke off (%v)", ErrDamaged, err) // a fault of its own, or killed by the system
+}
+
+// busy is how long a worker may keep processors at work for a document of so
+// many bytes.
+func (w Worker) busy(size int64) time.Duration {
+	return w.Busy + time.Duration(float64(size)/(1<<20)*float64(busyEachMB))
 }
 
 // start keeps the start of what is written to it.

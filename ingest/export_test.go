@@ -1,9 +1,18 @@
 package ingest
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Parse is what Put does before it writes anything, in this process.
 var Parse = parse
+
+// BusyFor is how long a worker may keep processors at work for so many bytes.
+func BusyFor(size int64) time.Duration {
+	w, _ := Worker{}.withDefaults()
+	return w.busy(size)
+}
 
 // ReadApart is the same as Put does it, and returns how many passages there
 // are.

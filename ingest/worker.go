@@ -26,6 +26,7 @@ type work struct {
 	Format  format
 	Charset string
 	Tmp     string
+	Busy    time.Duration
 	Memory  int64 // bytes
 	Text    int64 // bytes of all passages
 	Limits  extract.Limits
@@ -63,9 +64,12 @@ func named(err error) error {
 	return err
 }
 
-// memoryExit is the exit code of a worker that ends itself for the memory it
-// takes.
-const memoryExit = 86
+// Exit codes of a worker that ends itself for what it takes: memory, and time of
+// processors.
+const (
+	memoryExit = 86
+	busyExit   = 87
+)
 
 // Work is the other end of Put: it reads one document, which is in, and
 // writes its passages to out. It is meant for a process of its own, which it
@@ -76,7 +80,7 @@ func Work(in *os.File, out io.Writer, getenv func(string) string) int {
 		fmt.Fprintln(os.Stderr, "this command is a part of ingesting and not to be run by hand")
 		return 2
 	}
-	if err := limitMemory(w.Memory); err != nil {
+	if err := limitSelf(w.Memory, w.Busy); err != nil {
 		fmt.Fprintln(os.Stderr, "limits cannot be set:", err)
 		return 2
 	}
@@ -115,10 +119,11 @@ func (w work) read(in *os.File, put func(stores.Passage) error) (facts, error) {
 	return r.read(context.Background(), put)
 }
 
-// limitMemory makes the collector work for a limit in bytes, ends the process
-// when it is broken all the same, or when nobody waits for it any more, and
-// has the system refuse memory far beyond it.
-func limitMemory(limit int64) error {
+// limitSelf makes the collector work for a limit in bytes, and has the system
+// refuse memory far beyond it. It ends the process when the limit is broken all
+// the same, when the process has kept processors busy for too long, and when
+// nobody waits for it any more.
+func limitSelf(limit int64, busy time.Duration) error {
 	debug.SetMemoryLimit(limit * 6 / 10)
 	debug.SetGCPercent(50)
 	parent := os.Getppid()
@@ -127,6 +132,9 @@ func limitMemory(limit int64) error {
 			if memoryInUse() > limit {
 				fmt.Fprintln(os.Stderr, "more memory than "+strconv.FormatInt(limit>>20, 10)+" MB")
 				os.Exit(memoryExit)
+			}
+			if busyFor() > busy {
+				os.Exit(busyExit)
 			}
 			if os.Getppid() != parent {
 				os.Exit(1)

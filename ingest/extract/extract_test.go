@@ -247,6 +247,8 @@ func FuzzRead(f *testing.F) {
 	kinds := []extract.Kind{extract.DOCX, extract.PDF, extract.HTML, extract.CSV, extract.PPTX, extract.XLSX}
 	f.Add(uint8(0), docx(f, para("", "text")))
 	f.Add(uint8(1), pdfFile("", "BT /F1 12 Tf 72 700 Td (Hello) Tj ET", "q 1 0 0 1 0 0 cm BT [(a) -200 (b)] TJ T* ET Q"))
+	f.Add(uint8(1), pdfFile("", strings.Repeat("[", 2000)+strings.Repeat("]", 2000)+" TJ "+strings.Repeat("<</a[", 1500)))
+	f.Add(uint8(1), bytes.Replace(pdfFile("", "q"), []byte("/Kids [8 0 R"), []byte("/Kids ["+strings.Repeat("8 0 R ", 300)+strings.Repeat("[", 1200)), 1))
 	f.Add(uint8(2), []byte("<table><tr><td rowspan=3>a<td>b</table><ul><li>x"))
 	f.Add(uint8(3), []byte("a;b\n\"1;2\n"))
 	for kind := range kinds {
