@@ -26,7 +26,9 @@ func newSketch(p lexical.Passage) string {
 	for i, t := range p.Terms {
 		marks[i] = mark{uint32(t.Hash & sketchMask), t.Counts}
 	}
-	slices.SortFunc(marks, func(a, b mark) int { return cmp.Compare(a.hash, b.hash) })
+	// Of two that look the same one stays, or the passage would hold it twice.
+	slices.SortFunc(marks, func(a, b mark) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(b.counts, a.counts)) })
+	marks = slices.CompactFunc(marks, func(a, b mark) bool { return a.hash == b.hash })
 	packed := make([]byte, 1, 1+sketchBytes*len(marks))
 	packed[0] = lexical.PackLength(p.Length)
 	for _, m := range marks {

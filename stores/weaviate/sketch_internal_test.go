@@ -53,3 +53,12 @@ func FuzzReadSketch(f *testing.F) {
 		}
 	})
 }
+
+// Two terms that look the same in a sketch are one there.
+func TestSketchOfTermsAlike(t *testing.T) {
+	p := lexical.Passage{Length: 2, Terms: []lexical.Counted{{Hash: 5, Counts: 1}, {Hash: 5 | 1<<30, Counts: 3}}}
+	s, err := readSketch(newSketch(p))
+	if marks := slices.Collect(s.marks); err != nil || len(marks) != 1 || s.counts(5) != 3 {
+		t.Errorf("%v, %v", marks, err)
+	}
+}
