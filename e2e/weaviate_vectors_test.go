@@ -53,23 +53,39 @@ func onServer(t *testing.T, s *weaviateserver.Server, method, path string, body,
 	}
 }
 
-// vectorCollections are those that are on the server.
-func vectorCollections(t *testing.T, s *weaviateserver.Server) (names []string) {
+// What collections' names begin with.
+const (
+	passagesPrefix = "StrataKnowledge"
+	vectorsPrefix  = "StrataVectors_"
+)
+
+// collections are those on the server whose names begin so.
+func collections(t *testing.T, s *weaviateserver.Server, prefix string) (names []string) {
 	t.Helper()
 	var schema struct{ Classes []struct{ Class string } }
 	onServer(t, s, http.MethodGet, "/v1/schema", nil, &schema)
 	for _, c := range schema.Classes {
-		if strings.HasPrefix(c.Class, "StrataVectors_") {
+		if strings.HasPrefix(c.Class, prefix) {
 			names = append(names, c.Class)
 		}
 	}
 	return names
 }
 
+// collection is the one on the server whose name begins so.
+func collection(t *testing.T, s *weaviateserver.Server, prefix string) string {
+	t.Helper()
+	names := collections(t, s, prefix)
+	if len(names) != 1 {
+		t.Fatalf("collections that begin with %s: %v", prefix, names)
+	}
+	return names[0]
+}
+
 // vectorsOn is how many vectors all tenants have on the server.
 func vectorsOn(t *testing.T, s *weaviateserver.Server) (n int) {
 	t.Helper()
-	for _, c := range vectorCollections(t, s) {
+	for _, c := range collections(t, s, vectorsPrefix) {
 		n += objectsIn(t, s, c)
 	}
 	return n
@@ -147,11 +163,8 @@ func TestWeaviateThatLostVectors(t *testing.T) {
 	r.putForVectors(t, "absence.md", absence)
 	r.waitVectors(t, "absence.md")
 	r.wantFound(t, absenceHit, r.askVacation)
-	names := vectorCollections(t, s)
-	if len(names) != 1 {
-		t.Fatalf("collections of vectors: %v", names)
-	}
-	onServer(t, s, http.MethodDelete, "/v1/schema/"+names[0], nil, nil)
+	vectors := collection(t, s, vectorsPrefix)
+	onServer(t, s, http.MethodDelete, "/v1/schema/"+vectors, nil, nil)
 	a := r.ask(t, asRAG(u1("by-words")), user("How many days of annual leave are staff granted?"))
 	a.wantOK(t)
 	a.wantTimes(t, absenceHit, 1)
@@ -180,24 +193,21 @@ func TestWeaviateTenantThatSomebodyDeletes(t *testing.T) {
 	r.waitVectors(t, "absence.md")
 	r.wantFound(t, absenceHit, r.askVacation)
 	r.wantCaughtUp(t)
-	passages := passageCollection(t, s)
-	names := vectorCollections(t, s)
-	if len(names) != 1 {
-		t.Fatalf("collections of vectors: %v", names)
-	}
-	drop := func(collection string) {
+	passages := collection(t, s, passagesPrefix)
+	vectors := collection(t, s, vectorsPrefix)
+	drop := func(name string) {
 		t.Helper()
-		onServer(t, s, http.MethodDelete, "/v1/schema/"+collection+"/tenants", tenantsIn(t, s, collection), nil)
+		onServer(t, s, http.MethodDelete, "/v1/schema/"+name+"/tenants", tenantsIn(t, s, name), nil)
 	}
 	wantAll := func(documents int) {
 		t.Helper()
 		r.waitUntil(t, "all is there again", func() bool {
-			return objectsIn(t, s, passages) == documents && objectsIn(t, s, names[0]) == documents
+			return objectsIn(t, s, passages) == documents && objectsIn(t, s, vectors) == documents
 		})
 	}
 	wantAll(1)
 	drop(passages)
-	drop(names[0])
+	drop(vectors)
 	a := r.askVacation(t, "gone")
 	a.wantOK(t)
 	if got := a.header.Get("X-Strata-Context"); !strings.Contains(got, "reason=store_unavailable") {
@@ -207,27 +217,13 @@ func TestWeaviateTenantThatSomebodyDeletes(t *testing.T) {
 	wantAll(1)
 
 	drop(passages)
-	drop(names[0])
+	drop(vectors)
 	r.putForVectors(t, "parking.md", parking)
 	wantAll(2)
 	r.wantCaughtUp(t)
 	if n := strings.Count(r.stderr.String(), "has lost all that it had"); n != 4 {
 		t.Errorf("the log tells of %d losses, want 4", n)
 	}
-}
-
-// passageCollection is the name of the passages' collection.
-func passageCollection(t *testing.T, s *weaviateserver.Server) string {
-	t.Helper()
-	var got struct{ Classes []struct{ Class string } }
-	onServer(t, s, http.MethodGet, "/v1/schema", nil, &got)
-	for _, c := range got.Classes {
-		if strings.HasPrefix(c.Class, "StrataKnowledge") {
-			return c.Class
-		}
-	}
-	t.Fatalf("no collection of passages in %v", got)
-	return ""
 }
 
 // The server crashes again and again while a document gets its vectors, and then

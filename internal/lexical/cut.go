@@ -87,8 +87,10 @@ func pairBefore(dst []Term) bool {
 	return n > 1 && dst[n-1].Class == Word && dst[n-2].Class == Char && dst[n-2].after
 }
 
-// hash is FNV-1a of a term or, with two, of a phrase, folded to 47 bits, which
-// SQLite keeps in six bytes. Among a million terms of a tenant, one chance in
+// HashBits is how long the hash of a term is: what SQLite keeps in six bytes.
+const HashBits = 47
+
+// hash is FNV-1a of a term or, with two, of a phrase, folded to HashBits. Among a million terms of a tenant, one chance in
 // a few hundred is that any two are the same.
 func hash(a, b string) int64 {
 	const offset, prime = 14695981039346656037, 1099511628211
@@ -102,5 +104,5 @@ func hash(a, b string) int64 {
 			h = (h ^ uint64(b[i])) * prime
 		}
 	}
-	return int64((h ^ h>>47) & (1<<47 - 1))
+	return int64((h ^ h>>HashBits) & (1<<HashBits - 1))
 }

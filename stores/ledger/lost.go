@@ -42,7 +42,6 @@ WHERE o.tenant = versions.tenant AND o.document = versions.document AND o.versio
 // indexed is the condition of versions that an index must have something of,
 // false where it must have nothing in that space.
 func indexed(r source, space string) (condition string, ok bool, err error) {
-	const served = `state IN ('published', 'scheduled')`
 	if space == "" {
 		return served, true, nil
 	}

@@ -170,12 +170,15 @@ func (l *Ledger) OutboxRows(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
+// served is the condition of versions that are to be found, now or from a day on.
+const served = `state IN ('published', 'scheduled')`
+
 // Requeue asks for all that may be served, now or on a later day, to be put
 // into the index again, with its vectors where a space is kept, and returns how
 // many versions that are. It is for an index that was lost.
 func (l *Ledger) Requeue(ctx context.Context) (int, error) {
 	return update(ctx, l, func(t *tx) (int, error) {
-		n, err := eachVersion(t, `state IN ('published', 'scheduled')`, nil, func(e stores.OutboxEntry, ids []string) error {
+		n, err := eachVersion(t, served, nil, func(e stores.OutboxEntry, ids []string) error {
 			return l.enqueue(t, e.Tenant, e.Document, e.Version, stores.OutboxPut, ids)
 		})
 		if err != nil {

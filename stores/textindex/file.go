@@ -55,7 +55,7 @@ CREATE TABLE posting (key INTEGER PRIMARY KEY, data BLOB NOT NULL);
 const numberBits = 40
 
 // blockBits are the low bits of the key of postings that hold the block.
-const blockBits = numberBits - (hashBits - restBits)
+const blockBits = numberBits - (lexical.HashBits - restBits)
 
 // open makes or opens the file and its connections.
 func (x *Index) open(ctx context.Context) error {

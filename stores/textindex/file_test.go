@@ -111,16 +111,7 @@ func changed(t *testing.T, change string) string {
 	if err := os.Rename(filled(t), path); err != nil {
 		t.Fatal(err)
 	}
-	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.Exec(change); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	execute(t, path, change)
 	return path
 }
 

@@ -24,8 +24,7 @@ const blockSize = 4096
 // would be larger, and a search reads one for each of its terms.
 const (
 	restBits    = 35
-	bucketCount = 1 << (hashBits - restBits)
-	hashBits    = 47 // see lexical.Hash
+	bucketCount = 1 << (lexical.HashBits - restBits)
 	restMask    = 1<<restBits - 1
 	restBytes   = 5
 )
@@ -68,33 +67,37 @@ func (e *entries) add(at int, counts, length byte) {
 // addAll packs those of data that are not gone. It reports whether data was
 // whole.
 func (e *entries) addAll(data []byte, gone bitmap) bool {
+	return eachEntry(data, func(at int, counts, length byte) {
+		if !gone.has(at) {
+			e.add(at, counts, length)
+		}
+	})
+}
+
+// countGone is how many entries of data are gone. What follows a break in it is
+// not counted.
+func countGone(data []byte, gone bitmap) (n int) {
+	eachEntry(data, func(at int, _, _ byte) {
+		if gone.has(at) {
+			n++
+		}
+	})
+	return n
+}
+
+// eachEntry calls f with each entry of data, its place first. It reports whether
+// data was whole.
+func eachEntry(data []byte, f func(at int, counts, length byte)) bool {
 	for at := -1; len(data) > 0; {
 		step, counts, length, rest := next(data)
 		at += step
 		if step == 0 || at >= blockSize {
 			return false
 		}
-		if !gone.has(at) {
-			e.add(at, counts, length)
-		}
+		f(at, counts, length)
 		data = rest
 	}
 	return true
-}
-
-// countGone is how many entries of data are gone.
-func countGone(data []byte, gone bitmap) (n int) {
-	for at := -1; len(data) > 0; {
-		step, _, _, rest := next(data)
-		if at += step; step == 0 || at >= blockSize {
-			break
-		}
-		if gone.has(at) {
-			n++
-		}
-		data = rest
-	}
-	return n
 }
 
 // merge returns a row without what is gone and with more, which it sorts. It
@@ -171,8 +174,8 @@ func next(data []byte) (step int, counts, length byte, rest []byte) {
 	return int(far), data[n], data[n+1], data[n+2:]
 }
 
-// termBytes is the size of a term in a passage's row: its hash (see
-// lexical.Hash) and its counts.
+// termBytes is the size of a term in a passage's row: its hash and its
+// counts.
 const termBytes = 7
 
 // packTerms keeps the terms of a passage, in the order of their hashes.

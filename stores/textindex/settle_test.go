@@ -186,16 +186,7 @@ func TestBrokenPostings(t *testing.T) {
 			x := open(t, path)
 			put(t, x, "T", stores.Passage{ID: "p", Text: "word"})
 			settleAll(t, x)
-			db, err := sql.Open("sqlite", path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := db.Exec(change); err != nil {
-				t.Fatal(err)
-			}
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
+			execute(t, path, change)
 			if _, err := x.Search(t.Context(), "T", "word", 1); !errors.Is(err, stores.ErrUnreadable) {
 				t.Errorf("search: %v", err)
 			}
