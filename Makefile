@@ -1,6 +1,8 @@
 # Everything a contributor runs. `make help` lists it.
 GO ?= go
-FUZZTIME ?= 20s
+# A count ends by itself. When a duration ends, Go before 1.27 now and then reports
+# that as a failure of the target (go.dev/issue/75804).
+FUZZTIME ?= 100000x
 # Inputs that are new are made smaller for so long at most: Go's minute for each
 # would leave no time to find others.
 MINIMIZE ?= 1s
@@ -32,7 +34,7 @@ race: ## the packages under the race detector
 e2e: ## the whole program with go-openai, the Node and Python SDKs and curl; none may be missing
 	STRATA_E2E_REQUIRE=1 $(GO) test -count=1 ./e2e
 
-fuzz: ## each fuzz target for FUZZTIME
+fuzz: ## each fuzz target for FUZZTIME, as -fuzztime takes it
 	@set -e; for p in $$(grep -l '^func Fuzz' */*_test.go */*/*_test.go | xargs -n1 dirname | sort -u); do \
 		for f in $$($(GO) test -list '^Fuzz' ./$$p | grep ^Fuzz); do \
 			echo "$$p $$f"; $(GO) test ./$$p -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) -fuzzminimizetime $(MINIMIZE); done; done
