@@ -98,6 +98,7 @@ func (p *player) write(data []byte) bool {
 	default:
 		out = data
 	}
+	p.r.writing()
 	if !p.put(out) {
 		return false
 	}

@@ -54,6 +54,7 @@ type Request struct {
 	mu        sync.Mutex
 	finishing bool // the last bytes are on their way; leaving is no longer early
 	writes    int
+	inTime    bool // the write in hand began before the peer was seen to leave
 	leftAt    time.Time
 	leftAfter int
 }
@@ -101,7 +102,8 @@ func (r *Request) LeftAt() time.Time {
 }
 
 // LeftAfter is the number of body writes done when the peer left; -1 when it
-// did not leave.
+// did not leave. One that was on its way then counts once it has succeeded, so
+// the number is sure after Done.
 func (r *Request) LeftAfter() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,10 +120,21 @@ func (r *Request) Writes() int {
 	return r.writes
 }
 
+func (r *Request) writing() {
+	r.mu.Lock()
+	r.inTime = r.leftAt.IsZero()
+	r.mu.Unlock()
+}
+
+// wrote follows a write that has succeeded. The peer may have read it and left
+// before its return.
 func (r *Request) wrote() {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.writes++
-	r.mu.Unlock()
+	if r.inTime && !r.leftAt.IsZero() {
+		r.leftAfter = r.writes
+	}
 }
 
 // finish is called before the last bytes are written: a peer that has got them
