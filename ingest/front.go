@@ -31,7 +31,9 @@ const (
 )
 
 var (
-	frontKey = regexp.MustCompile(`^["']?[A-Za-z][\w-]*["']?[ \t]*:(?:[ \t]|$)`)
+	frontKey = regexp.MustCompile(`^["']?\pL[\pL\pN_-]*["']?[ \t]*:(?:[ \t]|$)`)
+	// latinKey matches a block whose first line that is no remark begins so.
+	latinKey = regexp.MustCompile(`^(?:[ \t]*(?:#.*)?\n)*["']?[A-Za-z]`)
 	// ownKey begins a line that means something to Strata. A block with one
 	// that is no YAML is a mistake and not text: with its groups lost, a
 	// restricted document would be everybody's.
@@ -41,10 +43,11 @@ var (
 
 // cutFront reads YAML front matter and returns the text behind it. A block
 // that does not begin with a key, or is not closed, is no front matter and
-// stays text. Values of ours that mean nothing are ErrFront.
+// stays text; so is one whose first key is of another script, unless one of
+// ours follows. Values of ours that mean nothing are ErrFront.
 func cutFront(text string) (Front, string, error) {
 	block, rest, closed := frontBlock(text)
-	if block == "" {
+	if block == "" || !latinKey.MatchString(block) && !ownKey.MatchString(block) {
 		return Front{}, text, nil
 	}
 	if !closed {
@@ -95,12 +98,20 @@ func decodeAll(body []byte) (string, error) {
 }
 
 // frontBlock returns the lines between the first line, of three dashes, and
-// the closing one, and the text behind that. block is "" where what follows the first line is no key.
+// the closing one, and the text behind that. block is "" where what follows the
+// first line is no key. Blank lines may come before: they stand at the head of
+// block, so that the lines in it keep their numbers.
 func frontBlock(text string) (block, rest string, closed bool) {
-	body, ok := strings.CutPrefix(text, "---\n")
-	if !ok {
+	opening, body, _ := strings.Cut(strings.TrimLeft(text, "\n"), "\n")
+	skipped := len(text) - len(strings.TrimLeft(text, "\n"))
+	if strings.TrimRight(opening, " \t") != "---" || skipped > maxFront {
 		return "", "", false
 	}
+	defer func() {
+		if block != "" {
+			block = text[:skipped] + block
+		}
+	}()
 	keyed := false
 	for at := 0; at < len(body) && at < maxFront; {
 		end := lineEnd(body, at)

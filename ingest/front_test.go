@@ -77,6 +77,26 @@ func TestFrontMatterMistakes(t *testing.T) {
 	}
 }
 
+// TestFrontMatterLoosely: blanks around the opening line and keys of other
+// scripts must not make a restricted document everybody's.
+func TestFrontMatterLoosely(t *testing.T) {
+	for _, text := range []string{
+		"--- \t\ngroups: [hr]\n---\nText.\n",
+		"\n\n---\ngroups: [hr]\n---\nText.\n",
+		"---\n部门: 人事\ngroups: [hr]\n---\nText.\n",
+		"---\nÉtat: final\n# of the people team\ngroups: [hr]\n---\nText.\n",
+	} {
+		d, err := ingest.Parse(context.Background(), ingest.Source{ID: "doc.md", Body: []byte(text)}, tokens.Count)
+		if err != nil || !slices.Equal(d.Groups, []string{"hr"}) || d.Passages[0].Text != "Text." {
+			t.Errorf("%q: %v, groups %q, %d passages", text, err, d.Groups, len(d.Passages))
+		}
+	}
+	_, err := ingest.Parse(context.Background(), ingest.Source{ID: "doc.md", Body: []byte("\n---\ngroups: ['']\n---\nText.\n")}, tokens.Count)
+	if !errors.Is(err, ingest.ErrFront) || !strings.Contains(err.Error(), "line 3") {
+		t.Errorf("the number of a line below a blank one: %v", err)
+	}
+}
+
 // TestNoFrontMatter: dashes at the head of a text are not always front matter.
 func TestNoFrontMatter(t *testing.T) {
 	for _, text := range []string{
@@ -86,6 +106,7 @@ func TestNoFrontMatter(t *testing.T) {
 		"---\nNote: a rule: of one line\n---\nText.\n", // no YAML, and nothing of ours
 		"---\ntitle: it never ends\n",
 		"----\ntitle: T\n---\n",
+		"---\n注意: 明天放假\n---\n正文。\n", // a rule and a line of text
 	} {
 		d, err := ingest.Parse(context.Background(), ingest.Source{ID: "doc.txt", Body: []byte(text)}, tokens.Count)
 		if err != nil {
