@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 )
 
@@ -24,8 +25,13 @@ func readCSV(f File, sink Sink) error {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
 		return err
 	}
+	comma := separator(string(start))
+	if m := told.FindSubmatch(start); m != nil {
+		comma = rune(m[1][0])
+		_, _ = buffered.Discard(len(m[0]))
+	}
 	r := csv.NewReader(buffered)
-	r.Comma, r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = separator(string(start)), -1, true, true
+	r.Comma, r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = comma, -1, true, true
 	t := tabular{sink: sink}
 	for row, line := 1, 1; ; row++ {
 		cells, err := r.Read()
@@ -53,6 +59,10 @@ func readCSV(f File, sink Sink) error {
 		}
 	}
 }
+
+// told is a first line for spreadsheets that names the separator; they do not
+// show it, nor count it.
+var told = regexp.MustCompile(`^"?sep=([,;\t|])"?\n`)
 
 // separator is the one of four that parts the first lines most evenly.
 func separator(start string) rune {

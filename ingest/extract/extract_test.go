@@ -166,6 +166,9 @@ func TestCSV(t *testing.T) {
 		"two tables": {"List\n\na,b\n1,2\n\nc,d\n3,4\n", []string{"p List", "head a|b", "row4 1|2", "head c|d", "row7 3|4"}},
 		"quoted":     {"\"a, b\";c\n\"d, e\";f\n\"g, h\";i\n", []string{"head a, b|c", "row2 d, e|f", "row3 g, h|i"}},
 		"a gap":      {"a,b\n1,x\n\n2,y\n", []string{"head a|b", "row2 1|x", "row4 2|y"}},
+		"gaps":       {"Q,A\nHow long?,long\n\nWho?,she\n\nWhere?,here\n", []string{"head Q|A", "row2 How long?|long", "row4 Who?|she", "row6 Where?|here"}},
+		"a last row": {"a,b\n1,2\n\nTotal,none\nend\n", []string{"head a|b", "row2 1|2", "row4 Total|none", "row5 end"}},
+		"told":       {"sep=;\nName;Days\nA, B;30\n", []string{"head Name|Days", "row2 A, B|30"}},
 		"one column": {"Holiday\n2026-01-01\n2026-05-01\n", []string{"head Holiday", "row2 2026-01-01", "row3 2026-05-01"}},
 	} {
 		t.Run(name, func(t *testing.T) { check(t, extract.CSV, []byte(c.body), c.want...) })

@@ -7,12 +7,20 @@ import (
 
 // tabular tells the tables of a sheet from what stands around them: lines with
 // one value are text, the first row with more is a table's head, and so is a
-// row of words after an empty one.
+// row of words after an empty one, if it has rows of its own right below.
 type tabular struct {
 	sink Sink
 	open bool // rows belong to a table
 	gap  bool // an empty row came after the table's last one
 	only *cell
+	wait *waiting
+}
+
+// waiting is a row of words after an empty one: above rows it is a head, by
+// itself a row like those before.
+type waiting struct {
+	cells  []string
+	number int
 }
 
 // cell is a line that waits: alone it is text, above rows like it a column.
@@ -29,6 +37,9 @@ func (t *tabular) row(cells []string, number int) error {
 		}
 	}
 	cells = cells[:last]
+	if err := t.settle(used > 1); err != nil {
+		return err
+	}
 	switch {
 	case used == 0:
 		t.gap = t.open || t.gap
@@ -36,15 +47,30 @@ func (t *tabular) row(cells []string, number int) error {
 	case used == 1 && (!t.open || t.gap):
 		t.open, t.gap = false, false
 		return t.line(strings.TrimSpace(cells[last-1]), number)
-	case !t.open || t.gap && words(cells):
+	case !t.open:
 		if err := t.end(); err != nil {
 			return err
 		}
 		t.open, t.gap = true, false
 		return t.sink.Head(cells)
+	case t.gap && words(cells):
+		t.wait, t.gap = &waiting{append([]string(nil), cells...), number}, false
+		return nil
 	}
 	t.gap = false
 	return t.sink.Row(cells, number)
+}
+
+// settle gives out a row that waits, now that it is known whether rows follow.
+func (t *tabular) settle(head bool) error {
+	w := t.wait
+	if t.wait = nil; w == nil {
+		return nil
+	}
+	if head {
+		return t.sink.Head(w.cells)
+	}
+	return t.sink.Row(w.cells, w.number)
 }
 
 // line takes a row with one value. The first two tell whether the sheet is a
@@ -65,10 +91,10 @@ func (t *tabular) line(text string, number int) error {
 	return t.sink.Paragraph(before.text)
 }
 
-// end gives out a line that waits.
+// end gives out what waits.
 func (t *tabular) end() error {
-	if t.only == nil {
-		return nil
+	if err := t.settle(false); err != nil || t.only == nil {
+		return err
 	}
 	text := t.only.text
 	t.only = nil
