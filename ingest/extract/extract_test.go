@@ -154,6 +154,26 @@ func TestXLSX(t *testing.T) {
 	check(t, extract.XLSX, b.Bytes(), "h1 Sheet1", "p Travel limits 2026", "head City|Limit|From", "row4 Berlin|160.5|2026-01-01", "row5 上海|600", "h1 附录", "head Name", "row2 Ada")
 }
 
+// TestXLSXMerged: what is merged down stands in each row, a head of several
+// rows is one, and a title over all columns is text.
+func TestXLSXMerged(t *testing.T) {
+	f := excelize.NewFile()
+	for i, row := range [][]any{{"Limits"}, {"Dept", "Grade", "City"}, {nil, nil, "Hotel", "Meal"}, {"Sales", "Head", 800, 150}, {nil, "Staff", 500}, {"HR", "Head", 700, 140}, {}, {"a", "b"}} {
+		for j, v := range row {
+			cell, _ := excelize.CoordinatesToCellName(j+1, i+1)
+			_ = f.SetCellValue("Sheet1", cell, v)
+		}
+	}
+	for _, r := range [][2]string{{"A1", "D1"}, {"A2", "A3"}, {"B2", "B3"}, {"C2", "D2"}, {"A4", "A5"}, {"D4", "D5"}} {
+		_ = f.MergeCell("Sheet1", r[0], r[1])
+	}
+	var b bytes.Buffer
+	if err := f.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	check(t, extract.XLSX, b.Bytes(), "h1 Sheet1", "p Limits", "head Dept|Grade|City Hotel|City Meal", "row4 Sales|Head|800|150", "row5 Sales|Staff|500|150", "row6 HR|Head|700|140", "row8 a|b")
+}
+
 func TestCSV(t *testing.T) {
 	for name, c := range map[string]struct {
 		body string

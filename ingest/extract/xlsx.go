@@ -29,18 +29,26 @@ func readXLSX(f File, sink Sink) (err error) {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	defer func() { err = errors.Join(err, book.Close()) }()
+	parts, err := sheetParts(a)
+	if err != nil {
+		return err
+	}
 	for _, name := range book.GetSheetList() {
 		if shown, err := book.GetSheetVisible(name); err == nil && !shown {
 			continue
 		}
-		if err := readSheet(book, name, sink); err != nil {
+		cells, err := readMerged(a, parts[name])
+		if err != nil {
+			return fmt.Errorf("%w: sheet %s: %w", ErrDamaged, name, err)
+		}
+		if err := readSheet(book, name, cells, sink); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func readSheet(book *excelize.File, name string, sink Sink) (err error) {
+func readSheet(book *excelize.File, name string, merged *mergedCells, sink Sink) (err error) {
 	rows, err := book.Rows(name)
 	if err != nil { // a sheet of charts has none
 		return nil
@@ -58,12 +66,12 @@ func readSheet(book *excelize.File, name string, sink Sink) (err error) {
 				return err
 			}
 		}
-		if err := t.row(cells, number); err != nil {
+		if err := merged.row(&t, cells, number); err != nil {
 			return err
 		}
 	}
 	if err := rows.Error(); err != nil {
 		return fmt.Errorf("%w: sheet %s: %w", ErrDamaged, name, err)
 	}
-	return t.end()
+	return errors.Join(merged.end(&t, 0), t.end())
 }
