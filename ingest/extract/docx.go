@@ -62,10 +62,13 @@ type paragraph struct {
 
 // wordTable is a table that is being read; its rows go out as they end.
 type wordTable struct {
-	rows int
-	row  []string
-	cell strings.Builder
-	flat strings.Builder // of a table inside another one: its text
+	rows  int
+	row   []string
+	above []string // the texts of the row above, with what is merged
+	span  int      // columns of the cell
+	down  bool     // the cell goes on from the one above
+	cell  strings.Builder
+	flat  strings.Builder // of a table inside another one: its text
 }
 
 // skipped are elements whose text is none of the document's.
@@ -118,6 +121,9 @@ func (d *docx) start(e xml.StartElement) {
 		d.tables = append(d.tables, &wordTable{})
 		return
 	}
+	if n := len(d.tables); n > 0 && d.tables[n-1].property(e) {
+		return
+	}
 	p := d.top()
 	if p == nil {
 		return
@@ -158,9 +164,7 @@ func (d *docx) end(name string) error {
 		}
 	case "tc":
 		if n := len(d.tables); n > 0 {
-			t := d.tables[n-1]
-			t.row = append(t.row, strings.TrimSpace(t.cell.String()))
-			t.cell.Reset()
+			d.tables[n-1].endCell()
 		}
 	case "tr":
 		return d.row()
@@ -176,6 +180,42 @@ func (d *docx) end(name string) error {
 	return nil
 }
 
+// property takes what a row or a cell says of its place, and tells whether it
+// was that.
+func (t *wordTable) property(e xml.StartElement) bool {
+	switch e.Name.Local {
+	case "gridBefore":
+		for range min(number(attr(e, "val")), maxSpan) {
+			t.row = append(t.row, "")
+		}
+	case "gridSpan":
+		t.span = min(number(attr(e, "val")), maxSpan)
+	case "vMerge":
+		t.down = attr(e, "val") != "restart"
+	default:
+		return false
+	}
+	return true
+}
+
+// endCell puts a cell's text into its columns: that of a head into each, else
+// into the first. What is merged down stands in each row.
+func (t *wordTable) endCell() {
+	text, col := strings.TrimSpace(t.cell.String()), len(t.row)
+	if t.down && text == "" && col < len(t.above) {
+		text = t.above[col]
+	}
+	t.row = append(t.row, text)
+	for range t.span - 1 {
+		if t.rows > 0 {
+			text = ""
+		}
+		t.row = append(t.row, text)
+	}
+	t.span, t.down = 0, false
+	t.cell.Reset()
+}
+
 // row gives out a row of the outermost table. What is inside a cell becomes
 // part of its text.
 func (d *docx) row() error {
@@ -185,7 +225,7 @@ func (d *docx) row() error {
 	}
 	t := d.tables[n-1]
 	row := t.row
-	t.row, t.rows = nil, t.rows+1
+	t.above, t.row, t.rows = row, nil, t.rows+1
 	switch {
 	case n > 1:
 		if t.flat.Len() < maxCell {
@@ -197,7 +237,7 @@ func (d *docx) row() error {
 	case t.rows == 1:
 		return d.sink.Head(row)
 	}
-	return d.sink.Row(row, 0)
+	return d.sink.Row(trimmed(row), 0)
 }
 
 func (d *docx) cellText(s string) {
@@ -249,6 +289,14 @@ func joinMark(mark, text string) string {
 		return text
 	}
 	return mark + " " + text
+}
+
+// trimmed leaves out the empty cells at the end of a row.
+func trimmed(row []string) []string {
+	for len(row) > 0 && row[len(row)-1] == "" {
+		row = row[:len(row)-1]
+	}
+	return row
 }
 
 // number reads a small number; anything else is 0.

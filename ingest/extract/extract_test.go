@@ -125,6 +125,39 @@ func TestDOCX(t *testing.T) {
 		"item0 1. one", "item1 1.a deep", "item0 2. two", "item0 - dot", "item0 5. five", "item0 6. six", "p Paid within 30 days.", "head City|Limit", "row0 Berlin\nBonn|160;\nEUR")
 }
 
+// TestMergedTables: each row has what is merged down into it, and each value
+// stands in its column.
+func TestMergedTables(t *testing.T) {
+	cell := func(props, text string) string {
+		return `<w:tc><w:tcPr>` + props + `</w:tcPr>` + para("", text) + `</w:tc>`
+	}
+	const first, below, over = `<w:vMerge w:val="restart"/>`, `<w:vMerge/>`, `<w:gridSpan w:val="2"/>`
+	rows := [][]string{
+		{cell("", "Dept"), cell("", "Grade"), cell(over, "City")},
+		{cell(first, "Sales"), cell("", "Head"), cell("", "800"), cell("", "150")},
+		{cell(below, ""), cell("", "Staff"), cell("", "500"), cell("", "100")},
+		{cell(over, "both"), cell("", "1"), cell("", "2")},
+		{`<w:trPr><w:gridBefore w:val="2"/></w:trPr>`, cell("", "3"), cell("", "4")},
+	}
+	body := ""
+	for _, row := range rows {
+		body += `<w:tr>` + strings.Join(row, "") + `</w:tr>`
+	}
+	want := []string{"head Dept|Grade|City|City", "row0 Sales|Head|800|150", "row0 Sales|Staff|500|100", "row0 both||1|2", "row0 ||3|4"}
+	check(t, extract.DOCX, docx(t, `<w:tbl>`+body+`</w:tbl>`), append([]string{"title Travel rules"}, want...)...)
+
+	tc := func(props, text string) string {
+		return `<a:tc ` + props + `><a:p><a:r><a:t>` + text + `</a:t></a:r></a:p></a:tc>`
+	}
+	table := `<a:tr>` + tc(`gridSpan="2"`, "Dept") + tc(`hMerge="1"`, "") + tc("", "Days") + `</a:tr><a:tr>` + tc(`rowSpan="2"`, "Sales") + tc("", "Head") + tc("", "30") +
+		`</a:tr><a:tr>` + tc(`vMerge="1"`, "") + tc("", "Staff") + tc("", "25") + `</a:tr>`
+	check(t, extract.PPTX, office(t, map[string]string{
+		"ppt/presentation.xml":            `<p xmlns:r="rel"><sldId r:id="r1"/></p>`,
+		"ppt/_rels/presentation.xml.rels": `<Relationships><Relationship Id="r1" Target="slides/slide1.xml"/></Relationships>`,
+		"ppt/slides/slide1.xml":           `<p:sld xmlns:p="p" xmlns:a="a"><a:tbl>` + table + `</a:tbl></p:sld>`,
+	}), "slide 1", "head Dept|Dept|Days", "row0 Sales|Head|30", "row0 Sales|Staff|25")
+}
+
 func TestXLSX(t *testing.T) {
 	f := excelize.NewFile()
 	set := func(sheet, cell string, v any) {

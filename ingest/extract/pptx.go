@@ -74,6 +74,8 @@ type slide struct {
 	inText bool
 	cells  []string
 	cell   []string
+	merged string   // how the cell goes on from another one: "hMerge", "vMerge"
+	above  []string // the row above
 	table  int
 	rows   int
 	held   []func() error
@@ -122,7 +124,13 @@ func (s *slide) start(e xml.StartElement) {
 	case "br":
 		s.text.WriteByte('\n')
 	case "tbl":
-		s.table, s.rows = s.table+1, 0
+		s.table, s.rows, s.above = s.table+1, 0, nil
+	case "tc":
+		for _, s.merged = range []string{"hMerge", "vMerge", ""} {
+			if on := attr(e, s.merged); on == "1" || on == "true" {
+				break
+			}
+		}
 	}
 }
 
@@ -135,10 +143,10 @@ func (s *slide) end(name string) {
 	case "sp":
 		s.title, s.depth = false, 0
 	case "tc":
-		s.cells, s.cell = append(s.cells, strings.Join(s.cell, "\n")), nil
+		s.endCell()
 	case "tr":
 		row, first := s.cells, s.rows == 0
-		s.cells, s.rows = nil, s.rows+1
+		s.above, s.cells, s.rows = row, nil, s.rows+1
 		s.held = append(s.held, func() error {
 			if first {
 				return s.sink.Head(row)
@@ -148,6 +156,20 @@ func (s *slide) end(name string) {
 	case "tbl":
 		s.table--
 	}
+}
+
+// endCell takes a cell into its row. What is merged down stands in each row,
+// what is merged across in each column of a head.
+func (s *slide) endCell() {
+	text, n := strings.Join(s.cell, "\n"), len(s.cells)
+	switch {
+	case text != "":
+	case s.merged == "vMerge" && n < len(s.above):
+		text = s.above[n]
+	case s.merged == "hMerge" && s.rows == 0 && n > 0:
+		text = s.cells[n-1]
+	}
+	s.cells, s.cell = append(s.cells, text), nil
 }
 
 func (s *slide) paragraph() {
