@@ -41,7 +41,7 @@ func openArchive(f File) (*archive, error) {
 		if total > uint64(f.Limits.Unpacked) {
 			return nil, fmt.Errorf("%w: above %d MB", ErrZip, f.Limits.Unpacked>>20)
 		}
-		a.parts[strings.TrimPrefix(path.Clean("/"+p.Name), "/")] = p
+		a.parts[strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(p.Name, `\`, "/")), "/")] = p
 	}
 	if total > smallZip && total/uint64(f.Limits.Ratio) > uint64(f.Size) {
 		return nil, fmt.Errorf("%w: %d times its size, at most %d", ErrZip, total/uint64(f.Size), f.Limits.Ratio)
@@ -106,19 +106,37 @@ func (a *archive) title(sink Sink) error {
 
 // related returns the parts that a part names, by id.
 func (a *archive) related(name string) (map[string]string, error) {
-	dir, base := path.Split(name)
 	out := map[string]string{}
+	err := a.relations(name, func(e xml.StartElement, target string) { out[attr(e, "Id")] = target })
+	return out, err
+}
+
+// typed returns the part that a part, "" for the file, names for a type of
+// that ending; usual where there is none.
+func (a *archive) typed(name, ending, usual string) (string, error) {
+	found := usual
+	err := a.relations(name, func(e xml.StartElement, target string) {
+		if strings.HasSuffix(attr(e, "Type"), ending) && a.parts[target] != nil {
+			found = target
+		}
+	})
+	return found, err
+}
+
+// relations calls each for the parts that a part names.
+func (a *archive) relations(name string, each func(e xml.StartElement, target string)) error {
+	dir, base := path.Split(name)
 	err := a.walk(dir+"_rels/"+base+".rels", func(_ *xml.Decoder, t xml.Token) error {
 		if e, ok := t.(xml.StartElement); ok && e.Name.Local == "Relationship" && attr(e, "TargetMode") != "External" {
 			target := attr(e, "Target")
 			if !strings.HasPrefix(target, "/") {
 				target = "/" + dir + target
 			}
-			out[attr(e, "Id")] = strings.TrimPrefix(path.Clean(target), "/")
+			each(e, strings.TrimPrefix(path.Clean(target), "/"))
 		}
 		return nil
 	})
-	return out, optional(err)
+	return optional(err)
 }
 
 // attr returns an attribute by its local name, "" if it is not there.

@@ -22,16 +22,27 @@ func readDOCX(f File, sink Sink) error {
 	if err := a.title(sink); err != nil {
 		return err
 	}
-	styles, err := readStyles(a)
+	main, err := a.typed("", "/officeDocument", "word/document.xml")
 	if err != nil {
 		return err
 	}
-	lists, err := readNumbering(a)
+	part, err := a.typed(main, "/styles", "word/styles.xml")
+	if err != nil {
+		return err
+	}
+	styles, err := readStyles(a, part)
+	if err != nil {
+		return err
+	}
+	if part, err = a.typed(main, "/numbering", "word/numbering.xml"); err != nil {
+		return err
+	}
+	lists, err := readNumbering(a, part)
 	if err != nil {
 		return err
 	}
 	d := docx{sink: sink, styles: styles, lists: lists}
-	err = a.walk("word/document.xml", d.token)
+	err = a.walk(main, d.token)
 	if errors.Is(err, errNoPart) {
 		return fmt.Errorf("%w: it has no word/document.xml", ErrDamaged)
 	}
@@ -74,7 +85,7 @@ type wordTable struct {
 // skipped are elements whose text is none of the document's.
 var skipped = map[string]bool{
 	"del": true, "moveFrom": true, "instrText": true, "delText": true, "Fallback": true, "pPrChange": true, "rPrChange": true,
-	"sectPr": true, "annotation": true,
+	"sectPr": true, "annotation": true, "rt": true, // how characters are read, above them
 }
 
 func (d *docx) token(x *xml.Decoder, t xml.Token) error {

@@ -2,6 +2,7 @@ package extract
 
 import (
 	"encoding/xml"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -17,10 +18,10 @@ type style struct {
 }
 
 // readStyles returns the paragraph styles by id, with what they inherit.
-func readStyles(a *archive) (map[string]style, error) {
+func readStyles(a *archive, part string) (map[string]style, error) {
 	out := map[string]style{}
 	id, cur, inside := "", style{}, false
-	err := a.walk("word/styles.xml", func(_ *xml.Decoder, t xml.Token) error {
+	err := a.walk(part, func(_ *xml.Decoder, t xml.Token) error {
 		switch t := t.(type) {
 		case xml.StartElement:
 			if t.Name.Local == "style" {
@@ -96,12 +97,13 @@ type numbering struct {
 type listLevel struct {
 	format, text string
 	start        int
+	digits       bool // numbers of higher levels are written in digits here
 }
 
-func readNumbering(a *archive) (*numbering, error) {
+func readNumbering(a *archive, part string) (*numbering, error) {
 	n := &numbering{abstract: map[string][]listLevel{}, lists: map[string]string{}, counts: map[string][]int{}, restarts: map[string]map[int]int{}}
 	abstract, list, depth := "", "", 0
-	err := a.walk("word/numbering.xml", func(_ *xml.Decoder, t xml.Token) error {
+	err := a.walk(part, func(_ *xml.Decoder, t xml.Token) error {
 		e, ok := t.(xml.StartElement)
 		if !ok {
 			return nil
@@ -114,7 +116,7 @@ func readNumbering(a *archive) (*numbering, error) {
 			if len(levels) < 9 && abstract != "" {
 				n.abstract[abstract] = append(levels, listLevel{format: "decimal", start: 1})
 			}
-		case "numFmt", "lvlText", "start":
+		case "numFmt", "lvlText", "start", "isLgl":
 			if len(levels) > 0 {
 				levels[len(levels)-1].property(e.Name.Local, attr(e, "val"))
 			}
@@ -143,6 +145,8 @@ func (l *listLevel) property(name, val string) {
 		l.text = val
 	case "start":
 		l.start = number(val)
+	case "isLgl":
+		l.digits = val != "0" && val != "false"
 	}
 }
 
@@ -175,7 +179,11 @@ func (n *numbering) next(list string, depth int) string {
 	}
 	text := levels[depth].text
 	for i := range min(depth+1, len(levels)) {
-		text = strings.ReplaceAll(text, "%"+strconv.Itoa(i+1), inFormat(max(counts[i], levels[i].start), levels[i].format))
+		format := levels[i].format
+		if levels[depth].digits {
+			format = "decimal"
+		}
+		text = strings.ReplaceAll(text, "%"+strconv.Itoa(i+1), inFormat(max(counts[i], levels[i].start), format))
 	}
 	if text = strings.TrimSpace(text); text == "" {
 		return "-"
@@ -195,6 +203,12 @@ func inFormat(n int, format string) string {
 			s = strings.ToUpper(s)
 		}
 		return s
+	case "decimalZero":
+		return fmt.Sprintf("%02d", n)
+	case "decimalEnclosedCircle", "decimalEnclosedCircleChinese":
+		if n >= 1 && n <= 20 {
+			return string(rune('①' + n - 1))
+		}
 	case "lowerRoman":
 		return strings.ToLower(roman(n))
 	case "upperRoman":

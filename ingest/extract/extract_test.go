@@ -125,6 +125,35 @@ func TestDOCX(t *testing.T) {
 		"item0 1. one", "item1 1.a deep", "item0 2. two", "item0 - dot", "item0 5. five", "item0 6. six", "p Paid within 30 days.", "head City|Limit", "row0 Berlin\nBonn|160;\nEUR")
 }
 
+// TestDOCXParts: the document may have another name than usual, with styles of
+// its own, and the zip the separators of Windows.
+func TestDOCXParts(t *testing.T) {
+	rels := func(kind, target string) string {
+		return `<Relationships><Relationship Id="r1" Type="http://x/relationships/` + kind + `" Target="` + target + `"/></Relationships>`
+	}
+	check(t, extract.DOCX, office(t, map[string]string{
+		"_rels/.rels": rels("officeDocument", "/word/document2.xml"), `word\document2.xml`: `<w:document ` + word + `>` + para(`<w:pStyle w:val="x"/>`, "Rules") + `</w:document>`,
+		"word/_rels/document2.xml.rels": rels("styles", "styles2.xml"), "word/styles2.xml": `<w:styles ` + word + `><w:style w:type="paragraph" w:styleId="x"><w:name w:val="heading 1"/></w:style></w:styles>`,
+	}), "h1 Rules")
+}
+
+// TestDOCXNumbers: below Chinese numbers a level may ask for digits; how
+// characters are read is no text.
+func TestDOCXNumbers(t *testing.T) {
+	level := func(n, format, text string) string {
+		return `<w:lvl w:ilvl="` + n + `"><w:start w:val="1"/><w:numFmt w:val="` + format + `"/>` + text + `</w:lvl>`
+	}
+	at := func(n, text string) string {
+		return para(`<w:numPr><w:ilvl w:val="`+n+`"/><w:numId w:val="1"/></w:numPr>`, text)
+	}
+	body := at("0", "总则") + at("1", "范围") + at("2", "甲") + at("3", "乙") + `<w:p><w:r><w:ruby><w:rt><w:r><w:t>hàn</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>汉</w:t></w:r></w:rubyBase></w:ruby></w:r><w:r><w:t>字</w:t></w:r></w:p>`
+	check(t, extract.DOCX, office(t, map[string]string{
+		"word/document.xml": `<w:document ` + word + `>` + body + `</w:document>`,
+		"word/numbering.xml": `<w:numbering ` + word + `><w:abstractNum w:abstractNumId="7">` + level("0", "chineseCounting", `<w:lvlText w:val="第%1章"/>`) + level("1", "decimal", `<w:isLgl/><w:lvlText w:val="%1.%2"/>`) +
+			level("2", "decimalEnclosedCircle", `<w:lvlText w:val="%3"/>`) + level("3", "decimalZero", `<w:lvlText w:val="%4"/>`) + `</w:abstractNum><w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num></w:numbering>`,
+	}), "p 第一章 总则", "item1 1.1 范围", "item2 ① 甲", "item3 01 乙", "p 汉字")
+}
+
 // TestMergedTables: each row has what is merged down into it, and each value
 // stands in its column.
 func TestMergedTables(t *testing.T) {
