@@ -36,6 +36,7 @@ type drawing struct {
 	ctm                                      matrix
 	font                                     *font
 	size, leading, spacing, wordGap, stretch float64
+	rise                                     float64
 }
 
 // canvas takes down the text that a page draws.
@@ -51,7 +52,14 @@ type canvas struct {
 	operators int
 	lines     []textLine
 	buf       strings.Builder // of the last line
+	shown     map[string]place
 }
+
+// place is where a text was drawn last.
+type place struct{ x, y float64 }
+
+// maxShown bounds of how many texts of a page the places are known.
+const maxShown = 10_000
 
 // Bounds of one page. Forms beyond theirs are left out: a few that draw each
 // other would else be drawn a million times.
@@ -148,6 +156,8 @@ func (c *canvas) operator(op string, args []pdf.Value) {
 		c.wordGap = num(0)
 	case "Tz":
 		c.stretch = num(0) / 100
+	case "Ts":
+		c.rise = num(0)
 	case "TL":
 		c.leading = num(0)
 	case "Tm":
@@ -219,30 +229,65 @@ func (c *canvas) show(raw string) {
 		return
 	}
 	text, width, codes, blanks := c.font.decode(raw)
-	at := c.text.after(c.ctm)
+	at := matrix{1, 0, 0, 1, 0, c.rise}.after(c.text).after(c.ctm)
 	c.advance((width/1000*c.size + float64(codes)*c.spacing + float64(blanks)*c.wordGap) * c.stretch)
 	end := c.text.after(c.ctm)
 	size := math.Abs(c.size) * math.Hypot(at.c, at.d)
 	if size == 0 || math.IsNaN(size) || math.IsInf(size, 0) {
 		return
 	}
-	c.put(text, at.e, end.e, at.f, size)
+	if !c.again(text, place{at.e, at.f}, size) {
+		c.put(text, at.e, end.e, at.f, size)
+	}
+}
+
+// again tells whether a text was drawn here just now: programs make letters
+// bold, or give them a shadow, by drawing them twice. Of single letters that
+// is not sure.
+func (c *canvas) again(text string, at place, size float64) bool {
+	if utf8.RuneCountInString(text) < 2 {
+		return false
+	}
+	last, ok := c.shown[text]
+	if ok && math.Abs(last.x-at.x) < 0.1*size && math.Abs(last.y-at.y) < 0.1*size {
+		return true
+	}
+	if c.shown == nil || len(c.shown) >= maxShown {
+		c.shown = map[string]place{}
+	}
+	c.shown[text] = at
+	return false
 }
 
 // put appends text to the line that it goes on with, or begins a new one.
 func (c *canvas) put(text string, x, end, y, size float64) {
 	n := len(c.lines)
-	if n == 0 || math.Abs(c.lines[n-1].y-y) > 0.4*size || x < c.lines[n-1].end-2*size || c.buf.Len() > maxCell {
+	if n == 0 || math.Abs(c.lines[n-1].y-y) > 0.4*size && !raised(c.lines[n-1], y, size) || x < c.lines[n-1].end-2*size || c.buf.Len() > maxCell {
 		c.endLine()
 		c.lines = append(c.lines, textLine{x: x, y: y, size: size})
 		n = len(c.lines)
 	} else if gap := x - c.lines[n-1].end; c.buf.Len() > 0 && gap > 0.15*size {
 		c.blank(gap, size, text)
+	} else if raised(c.lines[n-1], y, size) && digitsMeet(c.buf.String(), text) {
+		c.buf.WriteByte('^') // else 10 and 6 became 106
 	}
 	c.buf.WriteString(text)
 	l := &c.lines[n-1]
 	l.end = max(l.end, end, x)
 	l.size = max(l.size, size)
+}
+
+// raised tells whether small letters stand above the foot of a line, as in a
+// power or as the number of a footnote.
+func raised(l textLine, y, size float64) bool {
+	return size < 0.85*l.size && y > l.y+0.15*l.size && y < l.y+0.6*l.size
+}
+
+// digitsMeet tells whether a text ends and the next one begins with a digit.
+func digitsMeet(text, next string) bool {
+	last, _ := utf8.DecodeLastRuneInString(text)
+	first, _ := utf8.DecodeRuneInString(next)
+	return unicode.IsDigit(last) && unicode.IsDigit(first)
 }
 
 // blank puts a space where letters stand apart. Chinese is often set with

@@ -6,11 +6,13 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/ledongthuc/pdf"
+	"golang.org/x/text/width"
 )
 
 // surveyed is how many pages are looked at, from all over the file, to learn
@@ -21,7 +23,7 @@ const surveyed = 40
 type look struct {
 	body    float64         // size of most letters, points
 	sizes   []float64       // of headings, the largest first
-	running map[string]bool // first and last lines of most pages, without their numbers
+	running map[string]bool // first and last lines of most pages, with the page's number taken out
 }
 
 func survey(pages []pdf.Page, fonts fontCache) look {
@@ -34,7 +36,7 @@ func survey(pages []pdf.Page, fonts fontCache) look {
 		for _, line := range lines {
 			letters[rounded(line.size)] += utf8.RuneCountInString(line.text)
 		}
-		for key := range edges(lines) {
+		for key := range edges(lines, i+1) {
 			seen[key]++
 		}
 	}
@@ -63,20 +65,69 @@ func survey(pages []pdf.Page, fonts fontCache) look {
 func rounded(size float64) float64 { return math.Round(size*2) / 2 }
 
 // edges returns the keys of the first two and the last two lines of a page.
-func edges(lines []textLine) map[string]bool {
+func edges(lines []textLine, page int) map[string]bool {
 	out := map[string]bool{}
 	for i, line := range lines {
 		if i < 2 || i >= len(lines)-2 {
-			out[edgeKey(line.text)] = true
+			for _, key := range edgeKeys(line.text, page) {
+				out[key] = true
+			}
 		}
 	}
 	return out
 }
 
+// isRunning tells whether a line is one of those that stand on most pages.
+func (l look) isRunning(line textLine, page int) bool {
+	return slices.ContainsFunc(edgeKeys(line.text, page), func(key string) bool { return l.running[key] })
+}
+
 var digits = regexp.MustCompile(`[0-9０-９]+|\b[ivxlc]+\b`)
 
-// edgeKey is a line without the numbers in it, which differ from page to page.
-func edgeKey(text string) string { return digits.ReplaceAllString(oneLine(text), "#") }
+// edgeKeys are a line, and the line with one of its numbers as how far it is
+// from the page's, in some or all of the places where it stands: of a number
+// that counts pages that is the same on all of them. Other numbers differ
+// because the lines say something else.
+func edgeKeys(text string, page int) []string {
+	text = oneLine(text)
+	keys := []string{text}
+	found := digits.FindAllStringIndex(text, 5)
+	for chosen := 1; chosen < 1<<len(found); chosen++ {
+		var b strings.Builder
+		number, from := -1, 0
+		for i, at := range found {
+			if chosen&(1<<i) == 0 {
+				continue
+			}
+			n := pageNumber(text[at[0]:at[1]])
+			if n < 0 || number >= 0 && n != number {
+				number = -1
+				break
+			}
+			b.WriteString(text[from:at[0]] + "#" + strconv.Itoa(n-page) + "#")
+			number, from = n, at[1]
+		}
+		if number >= 0 {
+			keys = append(keys, b.String()+text[from:])
+		}
+	}
+	return keys
+}
+
+// pageNumber reads a number in digits or in small Roman ones, -1 if it is none
+// of a page.
+func pageNumber(s string) int {
+	s = width.Narrow.String(s)
+	if n, err := strconv.Atoi(s); err == nil && n <= maxPages {
+		return n
+	}
+	for n := 1; n <= 200; n++ {
+		if strings.ToLower(roman(n)) == s {
+			return n
+		}
+	}
+	return -1
+}
 
 // level is the level of a heading of a size, 0 for text.
 func (l look) level(line textLine) int {
@@ -101,21 +152,27 @@ type pageReader struct {
 	last        textLine
 	lastShort   bool    // last stops well before the other lines of its page do
 	left, right float64 // where the page's lines begin and end
-	heading     string  // one that may go on
+	reach       []reach
+	heading     string // one that may go on
 	level       int
 }
 
 func (p *pageReader) page(n int, lines []textLine) error {
 	p.next = n
-	p.left, p.right = math.Inf(1), 0
+	p.left, p.right, p.reach = math.Inf(1), 0, p.reach[:0]
 	for _, line := range lines {
 		if rounded(line.size) == p.look.body {
 			p.left, p.right = min(p.left, line.x), max(p.right, line.end)
+			p.reach = append(p.reach, reach{line.x, line.end})
 		}
+	}
+	slices.SortFunc(p.reach, func(a, b reach) int { return cmp.Compare(a.x, b.x) })
+	for i := 1; i < len(p.reach); i++ {
+		p.reach[i].end = max(p.reach[i].end, p.reach[i-1].end)
 	}
 	fresh := true
 	for i, line := range lines {
-		if (i < 2 || i >= len(lines)-2) && p.look.running[edgeKey(line.text)] {
+		if (i < 2 || i >= len(lines)-2) && p.look.isRunning(line, n) {
 			continue
 		}
 		if err := p.line(line, fresh); err != nil {
@@ -126,13 +183,26 @@ func (p *pageReader) page(n int, lines []textLine) error {
 	return nil
 }
 
+// reach is how far the lines go that begin at x or before.
+type reach struct{ x, end float64 }
+
+// edge is where the lines end that a line stands among: those of a column
+// further right begin behind it and do not count.
+func (p *pageReader) edge(line textLine) float64 {
+	n, _ := slices.BinarySearchFunc(p.reach, line.end, func(r reach, end float64) int { return cmp.Compare(r.x, end) })
+	if n == 0 {
+		return p.right
+	}
+	return p.reach[n-1].end
+}
+
 func (p *pageReader) line(line textLine, fresh bool) (err error) {
 	if level := p.look.level(line); level > 0 {
 		err = p.title(line, level)
 	} else if err = p.endHeading(); err == nil {
 		err = p.prose(line, fresh)
 	}
-	p.last, p.lastShort = line, line.end < p.right-3*line.size
+	p.last, p.lastShort = line, line.end < p.edge(line)-3*line.size
 	return err
 }
 
@@ -174,7 +244,7 @@ func (p *pageReader) prose(line textLine, fresh bool) error {
 		if err := p.endParagraph(); err != nil {
 			return err
 		}
-	case p.lastShort || opens.MatchString(line.text):
+	case p.lastShort || opens.MatchString(line.text) || parted(line.text) || parted(p.last.text):
 		p.text = append(p.text, '\n')
 	default:
 		drop, between := seam(p.text, line.text)
@@ -184,6 +254,9 @@ func (p *pageReader) prose(line textLine, fresh bool) error {
 	p.text = append(p.text, line.text...)
 	return nil
 }
+
+// parted tells whether a line is of several columns, as a table's row is.
+func parted(text string) bool { return strings.Contains(text, "  ") }
 
 // turn tells that the next page begins, now that its first line is there.
 func (p *pageReader) turn() {

@@ -81,6 +81,45 @@ func TestPDFPlaces(t *testing.T) {
 	}
 }
 
+// TestPDFNumbersAtEdges: lines at the top and bottom of pages that differ in
+// what they count are text; page numbers are not, also where they stand twice.
+func TestPDFNumbersAtEdges(t *testing.T) {
+	var pages []string
+	for i := 1; i <= 4; i++ {
+		pages = append(pages, set(10, 800, "Payslip", fmt.Sprintf("Page %d of 4, sheet %d", i, i), fmt.Sprintf("For employee %d:", 7*i*i), fmt.Sprintf("Total %d EUR.", 1000+i*i)))
+	}
+	lines, err := read(extract.PDF, pdfFile("", pages...), extract.Limits{})
+	got := strings.Join(lines, "\n")
+	for i := 1; i <= 4; i++ {
+		if want := fmt.Sprintf("For employee %d: Total %d EUR.", 7*i*i, 1000+i*i); !strings.Contains(strings.ReplaceAll(got, "\n", " "), want) {
+			t.Errorf("without %q", want)
+		}
+	}
+	if err != nil || strings.Contains(got, "sheet") || strings.Contains(got, "Payslip") {
+		t.Errorf("%v, %s", err, got)
+	}
+}
+
+// TestPDFLines: the rows of a table stay lines, and what stands higher is not
+// one number with what is before it.
+func TestPDFLines(t *testing.T) {
+	page := "BT /F1 10 Tf 72 700 Td (City) Tj 100 0 Td (Hotel) Tj -100 -12 Td (Berlin) Tj 100 0 Td (160 EUR) Tj -100 -12 Td (All of them are limits for one night and one person.) Tj ET " +
+		"BT /F1 10 Tf 72 600 Td (Up to 10) Tj 5 Ts /F1 6 Tf (6) Tj 0 Ts /F1 10 Tf ( people.) Tj ET"
+	check(t, extract.PDF, pdfFile("", page), "page 1", "p City  Hotel\nBerlin  160 EUR\nAll of them are limits for one night and one person.", "p Up to 10^6 people.")
+}
+
+// TestPDFTwice: letters that are drawn twice to be bold are read once.
+func TestPDFTwice(t *testing.T) {
+	page := "BT /F1 10 Tf 72 700 Td (Bold words) Tj 0.4 0 Td (Bold words) Tj 0 -12 Td (Bold words) Tj ET"
+	check(t, extract.PDF, pdfFile("", page), "page 1", "p Bold words Bold words")
+}
+
+// TestPDFColumns: a full line of the left one of two columns is no short one.
+func TestPDFColumns(t *testing.T) {
+	page := "BT /F1 10 Tf 72 700 Td (one two three four five six) Tj 0 -12 Td (seven eight nine) Tj 200 12 Td (in the other column there are) Tj 0 -12 Td (more.) Tj ET"
+	check(t, extract.PDF, pdfFile("", page), "page 1", "p one two three four five six seven eight nine\nin the other column there are more.")
+}
+
 // TestPDFRunningHeads: lines that stand on all pages are none of the text, and
 // a sentence goes on over the page.
 func TestPDFRunningHeads(t *testing.T) {
