@@ -272,6 +272,12 @@ func TestHTMLText(t *testing.T) {
 		"cells":  {"<table><tr><th>a|b</th><th>c</th></tr><tr><td><ul><li>x<li>y</ul><td><p>5 * 3<p>z<br>w</table>", "| a\\|b | c |\n|---|---|\n| x y | 5 * 3 z w |"},
 		"spans":  {`<table><tr><td>r<td>1<tr><td colspan=2>both<tr><td colspan=2000000000>x</table>`, "| r | 1 |\n|---|---|\n| both | both |\n| x |  |"},
 		"layout": {"<table><tr><td>menu<td><table><tr><td>City<td>Limit<tr><td>Bern<td>10</table></table>", "menu\n\n| City | Limit |\n|---|---|\n| Bern | 10 |"},
+		"form":   {`<form><h1>Leave</h1><input value=x><p>30 days.</p></form><form><label>Find</label><input></form>`, "# Leave\n\n30 days."},
+		"main":   {`<main hidden>old</main><main> <img></main><p>All of it.`, "All of it."},
+		"lists":  {"<ul><li>a</ul><ol><li>b</ol>", "- a\n\n1. b"},
+		"parted": {"<p>Urlaubs&shy;anspruch zero&#8203;width <ruby>汉<rp>(<rt>hàn<rp>)</ruby>字", "Urlaubsanspruch zerowidth 汉字"},
+		"frame":  {"<table><tr><td><p>Dear all,<p>30 days.<ul><li>a<li>b</ul></table>", "Dear all,\n\n30 days.\n\n- a\n- b"},
+		"closed": {`<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title/><script src="a.js"/></head><body><p>text</p></body></html>`, "text"},
 		"hidden": {`<p aria-hidden=false style="display: none">no</p><p aria-hidden="false">yes</p>`, "yes"},
 	} {
 		t.Run(name, func(t *testing.T) { check(t, extract.HTML, []byte(c.page), "md "+c.want) })

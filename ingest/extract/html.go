@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
@@ -35,6 +37,11 @@ func readHTML(f File, sink Sink) error {
 	if err != nil {
 		return err
 	}
+	if bytes.Contains(start[:n], []byte("<?xml")) || bytes.Contains(start[:n], []byte("1999/xhtml")) {
+		if r, err = closedTags(r); err != nil {
+			return err
+		}
+	}
 	page, err := html.Parse(r)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
@@ -43,13 +50,13 @@ func readHTML(f File, sink Sink) error {
 		sink.Title(name)
 	}
 	body := find(page, atom.Body)
-	if main := find(page, atom.Main); main != nil {
-		body = main
-	}
 	if body == nil {
 		return nil
 	}
 	prune(body)
+	if main := find(body, atom.Main); main != nil && strings.TrimSpace(allText(main)) != "" {
+		body = main
+	}
 	text, err := toMarkdown(body)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
@@ -57,12 +64,22 @@ func readHTML(f File, sink Sink) error {
 	return sink.Markdown(unescaped.Replace(string(text)))
 }
 
+// closedTag matches an element of raw text that is closed in its own tag, as
+// XHTML has it. HTML takes all that follows for its text.
+var closedTag = regexp.MustCompile(`(?i)<(title|script|style|textarea|iframe|noscript|noframes)\b([^<>]*)/>`)
+
+func closedTags(r io.Reader) (io.Reader, error) {
+	text, err := io.ReadAll(r)
+	return bytes.NewReader(closedTag.ReplaceAll(text, []byte("<$1$2></$1>"))), err
+}
+
 // unescaped makes good what the converter escapes whatever it is told.
-var unescaped = strings.NewReplacer("&lt;", "<", "&gt;", ">")
+// Signs that only tell where a word may be parted would part it for the search.
+var unescaped = strings.NewReplacer("&lt;", "<", "&gt;", ">", "\u00ad", "", "\u200b", "", "\ufeff", "")
 
 func toMarkdown(n *html.Node) ([]byte, error) {
 	// Escapes would become part of the text that is searched and shown.
-	c := converter.NewConverter(converter.WithEscapeMode(converter.EscapeModeDisabled), converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(),
+	c := converter.NewConverter(converter.WithEscapeMode(converter.EscapeModeDisabled), converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(commonmark.WithListEndComment(false)),
 		table.NewTablePlugin(table.WithHeaderPromotion(true), table.WithSpanCellBehavior(table.SpanBehaviorMirror),
 			table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), table.WithSkipEmptyRows(true))))
 	return c.ConvertNode(n)
@@ -83,7 +100,8 @@ func declared(start []byte) string {
 var dropped = map[atom.Atom]bool{
 	atom.Script: true, atom.Style: true, atom.Noscript: true, atom.Template: true, atom.Iframe: true, atom.Object: true, atom.Embed: true,
 	atom.Svg: true, atom.Canvas: true, atom.Img: true, atom.Picture: true, atom.Video: true, atom.Audio: true, atom.Map: true,
-	atom.Nav: true, atom.Form: true, atom.Button: true, atom.Input: true, atom.Select: true, atom.Textarea: true, atom.Dialog: true,
+	atom.Nav: true, atom.Button: true, atom.Input: true, atom.Select: true, atom.Textarea: true, atom.Dialog: true,
+	atom.Rt: true, atom.Rp: true, // how characters are read, above them
 	atom.Footer: false, atom.Aside: false, // what stands there may be the text's
 }
 
@@ -94,6 +112,12 @@ func prune(n *html.Node) {
 		switch {
 		case c.Type == html.CommentNode, c.Type == html.ElementNode && (dropped[c.DataAtom] || hidden(c)):
 			n.RemoveChild(c)
+		case c.Type == html.ElementNode && c.DataAtom == atom.Form:
+			if prune(c); isPage(c) {
+				rename(c, atom.Div)
+			} else {
+				n.RemoveChild(c)
+			}
 		case c.Type == html.ElementNode && c.DataAtom == atom.A:
 			prune(c)
 			rename(c, atom.Span)
@@ -106,6 +130,15 @@ func prune(n *html.Node) {
 		c = next
 	}
 }
+
+// isPage tells a form that a server puts around a whole page, or around its
+// text, from one to fill in.
+func isPage(form *html.Node) bool {
+	return find(form, atom.Main) != nil || find(form, atom.H1) != nil || utf8.RuneCountInString(oneLine(allText(form))) > maxForm
+}
+
+// maxForm is how many letters the labels of a form have at most.
+const maxForm = 400
 
 // hidden tells whether an element is not shown, as far as it says so itself.
 func hidden(n *html.Node) bool {

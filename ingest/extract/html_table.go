@@ -46,15 +46,17 @@ func laysOut(t *html.Node) bool {
 			return true
 		}
 	}
-	found := false
+	found, cells := false, 0
 	each(t, func(n *html.Node) bool {
 		switch n.DataAtom {
+		case atom.Td, atom.Th:
+			cells++
 		case atom.Table, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
 			found = true
 		}
 		return !found
 	})
-	return found
+	return found || cells == 1 // a frame
 }
 
 // flow takes the parts of a table apart, but not those of tables in it.
