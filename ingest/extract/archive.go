@@ -139,6 +139,31 @@ func (a *archive) relations(name string, each func(e xml.StartElement, target st
 	return optional(err)
 }
 
+// diagram returns the texts of a SmartArt, whose data is a part of its own.
+func (a *archive) diagram(part string) ([]string, error) {
+	var out []string
+	var text strings.Builder
+	inText := false
+	err := a.walk(part, func(_ *xml.Decoder, t xml.Token) error {
+		switch t := t.(type) {
+		case xml.StartElement:
+			if inText = t.Name.Local == "t"; t.Name.Local == "p" {
+				text.Reset()
+			}
+		case xml.EndElement:
+			if inText = false; t.Name.Local == "p" && oneLine(text.String()) != "" {
+				out = append(out, oneLine(text.String()))
+			}
+		case xml.CharData:
+			if inText && text.Len() < maxCell {
+				text.Write(t)
+			}
+		}
+		return nil
+	})
+	return out, optional(err)
+}
+
 // attr returns an attribute by its local name, "" if it is not there.
 func attr(e xml.StartElement, name string) string {
 	for _, a := range e.Attr {

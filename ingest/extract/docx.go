@@ -41,7 +41,11 @@ func readDOCX(f File, sink Sink) error {
 	if err != nil {
 		return err
 	}
-	d := docx{sink: sink, styles: styles, lists: lists}
+	parts, err := a.related(main)
+	if err != nil {
+		return err
+	}
+	d := docx{sink: sink, styles: styles, lists: lists, archive: a, parts: parts}
 	err = a.walk(main, d.token)
 	if errors.Is(err, errNoPart) {
 		return fmt.Errorf("%w: it has no word/document.xml", ErrDamaged)
@@ -54,6 +58,10 @@ type docx struct {
 	sink   Sink
 	styles map[string]style
 	lists  *numbering
+
+	archive *archive
+	parts   map[string]string // by id; those of diagrams until they are read
+
 	skip   int // depth inside an element whose text does not count
 	text   bool
 	para   []*paragraph // open ones: a text box stands inside a paragraph
@@ -94,6 +102,9 @@ func (d *docx) token(x *xml.Decoder, t xml.Token) error {
 		if d.skip > 0 || skipped[t.Name.Local] {
 			d.skip++
 			return nil
+		}
+		if t.Name.Local == "relIds" {
+			return d.diagram(attr(t, "dm"))
 		}
 		d.start(t)
 	case xml.EndElement:
@@ -249,6 +260,21 @@ func (d *docx) row() error {
 		return d.sink.Head(row)
 	}
 	return d.sink.Row(trimmed(row), 0)
+}
+
+// diagram gives out the texts of a SmartArt, once.
+func (d *docx) diagram(id string) error {
+	part := d.parts[id]
+	delete(d.parts, id)
+	texts, err := d.archive.diagram(part)
+	for _, text := range texts {
+		if len(d.tables) > 0 {
+			d.cellText(text)
+		} else if err == nil {
+			err = d.sink.Item(0, "-", text)
+		}
+	}
+	return err
 }
 
 func (d *docx) cellText(s string) {

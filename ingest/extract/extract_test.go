@@ -298,6 +298,30 @@ func TestPPTX(t *testing.T) {
 	}), "slide 1", "h1 Opening", "item0 - First", "item1 - below", "item0 - Second", "slide 2", "slide 3", "h1 Last")
 }
 
+// TestUntitledSlides: what is on a slide without a title does not stand under
+// the one before, and the texts of diagrams are read.
+func TestUntitledSlides(t *testing.T) {
+	sp := func(props string, texts ...string) string {
+		return `<p:sp><p:nvPr>` + props + `</p:nvPr><a:p><a:r><a:t>` + strings.Join(texts, `</a:t></a:r></a:p><a:p><a:r><a:t>`) + `</a:t></a:r></a:p></p:sp>`
+	}
+	slide := func(body string) string { return `<p:sld xmlns:p="p" xmlns:a="a" xmlns:r="r">` + body + `</p:sld>` }
+	const art = `<p:graphicFrame><d:relIds xmlns:d="d" r:dm="r7"/><d:relIds xmlns:d="d" r:dm="r7"/></p:graphicFrame>`
+	parts := map[string]string{
+		"ppt/presentation.xml":             `<p xmlns:r="rel"><sldId r:id="r1"/><sldId r:id="r2"/><sldId r:id="r3"/></p>`,
+		"ppt/_rels/presentation.xml.rels":  `<Relationships><Relationship Id="r1" Target="slides/slide1.xml"/><Relationship Id="r2" Target="slides/slide2.xml"/><Relationship Id="r3" Target="slides/slide3.xml"/></Relationships>`,
+		"ppt/slides/slide1.xml":            slide(sp(`<p:ph type="title"/>`, "Steps") + art),
+		"ppt/slides/_rels/slide1.xml.rels": `<Relationships><Relationship Id="r7" Target="../diagrams/data1.xml"/></Relationships>`,
+		"ppt/diagrams/data1.xml":           `<d:dataModel xmlns:d="d" xmlns:a="a"><d:pt><d:t> <a:p><a:r><a:t>Ask</a:t></a:r></a:p></d:t></d:pt><d:pt><d:t><a:p><a:r><a:t>Go </a:t></a:r><a:r><a:t>home</a:t></a:r></a:p></d:t></d:pt></d:dataModel>`,
+		"ppt/slides/slide2.xml":            slide(sp("", "Costs") + sp("", "a", "b")),
+		"ppt/slides/slide3.xml":            slide(sp("", "one", "two")),
+	}
+	check(t, extract.PPTX, office(t, parts), "slide 1", "h1 Steps", "item0 - Ask", "item0 - Go home", "slide 2", "h1 Costs", "item0 - a", "item0 - b", "slide 3", "h1 Slide 3", "item0 - one", "item0 - two")
+	check(t, extract.DOCX, office(t, map[string]string{
+		"word/document.xml": `<w:document ` + word + `><w:p><w:r><d:relIds xmlns:d="d" xmlns:r="r" r:dm="r7"/></w:r></w:p></w:document>`, "word/diagrams/data1.xml": parts["ppt/diagrams/data1.xml"],
+		"word/_rels/document.xml.rels": `<Relationships><Relationship Id="r7" Target="diagrams/data1.xml"/></Relationships>`,
+	}), "item0 - Ask", "item0 - Go home")
+}
+
 // TestLimits: what unpacks to too much is refused before it is unpacked.
 func TestLimits(t *testing.T) {
 	many := map[string]string{}

@@ -3,7 +3,9 @@ package extract
 import (
 	"encoding/xml"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // readPPTX reads the slides of a presentation in their order: titles as
@@ -21,18 +23,24 @@ func readPPTX(f File, sink Sink) error {
 	if err != nil {
 		return err
 	}
+	titled := false
 	for i, name := range names {
 		if a.parts[name] == nil {
 			continue
 		}
 		sink.Page("slide", i+1)
-		s := slide{sink: sink}
+		parts, err := a.related(name)
+		if err != nil {
+			return err
+		}
+		s := slide{sink: sink, number: i + 1, below: titled, archive: a, parts: parts}
 		if err := a.walk(name, s.token); err != nil {
 			return err
 		}
 		if err := s.flush(); err != nil {
 			return err
 		}
+		titled = titled || s.named != "" && !s.hidden
 	}
 	return nil
 }
@@ -64,7 +72,12 @@ func slides(a *archive) ([]string, error) {
 // slide walks one slide. Its title may come anywhere, so what is on it waits
 // for the end.
 type slide struct {
-	sink   Sink
+	sink    Sink
+	number  int
+	below   bool // a slide with a title came before
+	archive *archive
+	parts   map[string]string // by id; those of diagrams until they are read
+
 	hidden bool
 	title  bool // inside the title's shape
 	named  string
@@ -79,7 +92,14 @@ type slide struct {
 	table  int
 	rows   int
 	held   []func() error
+	label  string // the text of the first shape, if it is a short line
+	shapes int    // that have text
+	lines  int    // of the shape
 }
+
+// maxLabel is how many letters the first text of a slide without a title has
+// at most to be taken for one.
+const maxLabel = 60
 
 func (s *slide) token(_ *xml.Decoder, t xml.Token) error {
 	switch t := t.(type) {
@@ -87,6 +107,9 @@ func (s *slide) token(_ *xml.Decoder, t xml.Token) error {
 		if s.skip > 0 || t.Name.Local == "Fallback" {
 			s.skip++
 			return nil
+		}
+		if t.Name.Local == "relIds" {
+			return s.diagram(attr(t, "dm"))
 		}
 		s.start(t)
 	case xml.EndElement:
@@ -141,7 +164,7 @@ func (s *slide) end(name string) {
 	case "p":
 		s.paragraph()
 	case "sp":
-		s.title, s.depth = false, 0
+		s.endShape()
 	case "tc":
 		s.endCell()
 	case "tr":
@@ -183,13 +206,48 @@ func (s *slide) paragraph() {
 	case s.title:
 		s.named = strings.TrimSpace(s.named + " " + oneLine(text))
 	default:
+		if len(s.held) == 0 && utf8.RuneCountInString(text) <= maxLabel {
+			s.label = oneLine(text)
+		}
+		s.lines++
 		s.held = append(s.held, func() error { return s.sink.Item(depth, "-", text) })
 	}
 }
 
+// endShape keeps the label only if it is all that the first shape says.
+func (s *slide) endShape() {
+	if s.title, s.depth = false, 0; s.lines == 0 {
+		return
+	}
+	if s.shapes++; s.shapes == 1 && s.lines > 1 {
+		s.label = ""
+	}
+	s.lines = 0
+}
+
+// diagram takes in the texts of a SmartArt, once.
+func (s *slide) diagram(id string) error {
+	part := s.parts[id]
+	delete(s.parts, id)
+	texts, err := s.archive.diagram(part)
+	for _, text := range texts {
+		s.held = append(s.held, func() error { return s.sink.Item(0, "-", text) })
+	}
+	return err
+}
+
+// flush gives out the slide. Without a title it has its label for one, else its
+// number: what is on it does not stand under the title of the slide before.
 func (s *slide) flush() error {
-	if s.hidden {
+	if s.hidden || s.named == "" && len(s.held) == 0 {
 		return nil
+	}
+	switch {
+	case s.named != "":
+	case s.label != "" && len(s.held) > 1:
+		s.named, s.held = s.label, s.held[1:]
+	case s.below:
+		s.named = "Slide " + strconv.Itoa(s.number)
 	}
 	if s.named != "" {
 		if err := s.sink.Heading(1, s.named); err != nil {
