@@ -10,7 +10,7 @@ import (
 
 // cutters find where a text may be cut, gentlest first: each returns the end
 // of the piece that begins at i.
-var cutters = []func(text string, i, end int) int{sentenceEnd, lineOrEnd, clauseEnd, wordEnd, fewRunes}
+var cutters = []func(text string, i, end int) int{sentenceEnd, lineOrEnd, valueEnd, clauseEnd, wordEnd, fewRunes}
 
 // cut appends the pieces of text from start to end, none above room estimated
 // tokens. Only what is too long at one level is cut at the next; below
@@ -141,6 +141,16 @@ func afterSpace(text string, i, end int) int {
 func spaceByte(c byte) bool { return c == ' ' || c == '\n' || c == '\t' }
 
 func lineOrEnd(text string, i, end int) int { return lineEnd(text[:end], i) }
+
+// valueEnd returns the end of the piece that begins at i and is parted from the
+// next one by a semicolon. In rows that name their columns, a cut at a colon
+// would take a value from its name.
+func valueEnd(text string, i, end int) int {
+	if hit := strings.Index(text[i:end], "; "); hit >= 0 {
+		return afterSpace(text, i+hit+1, end)
+	}
+	return end
+}
 
 // clauseEnd returns the end of the clause that begins at i.
 func clauseEnd(text string, i, end int) int {

@@ -281,6 +281,25 @@ func hugeTexts(size int) map[string]string {
 }
 
 // TestHuge: half a MB of each is read in linear time (10 MB with STRATA_LONG).
+// TestWideRows: where a row is too long for a passage, no value is parted from
+// the name of its column.
+func TestWideRows(t *testing.T) {
+	var names, values strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&names, "Kolumn %d with a rather long title,", i)
+		fmt.Fprintf(&values, "v0_%d,", i)
+	}
+	d, err := ingest.Parse(t.Context(), ingest.Source{ID: "a.csv", Body: []byte(names.String() + "\n" + values.String() + "\n")}, tokens.Count)
+	if err != nil || len(d.Passages) < 3 {
+		t.Fatalf("%v, %d passages", err, len(d.Passages))
+	}
+	for _, p := range d.Passages {
+		if !strings.HasPrefix(strings.TrimPrefix(p.Text, "- "), "Kolumn") || strings.HasSuffix(p.Text, ":") {
+			t.Errorf("cut within a value: %q", p.Text)
+		}
+	}
+}
+
 func TestHuge(t *testing.T) {
 	size := 512 << 10
 	if os.Getenv("STRATA_LONG") != "" {
