@@ -71,6 +71,8 @@ type sniffer struct {
 	lead    byte   // of that pair
 	pairs   int64
 	common  int64 // pairs of punctuation and common characters
+	korean  int64 // of these in rows B0-C8, where EUC-KR has all its syllables
+	beyond  int64 // and in C9-D7, where it has none
 }
 
 // read takes all of r in.
@@ -148,6 +150,11 @@ func (s *sniffer) pair(c byte) {
 			s.skip = 3
 		} else if c >= 0xA1 && (s.lead >= 0xA1 && s.lead <= 0xA3 || s.lead >= 0xB0 && s.lead <= 0xD7) {
 			s.common++
+			if s.lead >= 0xC9 {
+				s.beyond++
+			} else if s.lead >= 0xB0 {
+				s.korean++
+			}
 		}
 		return
 	}
@@ -174,8 +181,13 @@ func (s *sniffer) binary() error {
 // looksChinese tells GB18030 from a European code page, whose accented
 // letters can be read as rare Chinese characters: at least half of the pairs
 // must be punctuation (rows A1-A3) or of the 3,755 common characters (rows
-// B0-D7).
-func (s *sniffer) looksChinese() bool { return s.common > 0 && 2*s.common >= s.pairs }
+// B0-D7). Of Chinese text about half stands in rows C9-D7, of Korean nothing.
+func (s *sniffer) looksChinese() bool {
+	return s.common > 0 && 2*s.common >= s.pairs && (s.korean < manySyllables || 20*s.beyond > s.korean)
+}
+
+// manySyllables are so many that Chinese would have had others among them.
+const manySyllables = 12
 
 // brokenUTF8 tells UTF-8 with some bytes lost from GB18030, in which longer
 // UTF-8 sequences come up only by chance.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf16"
 
 	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/korean"
 	"golang.org/x/text/encoding/simplifiedchinese"
 	"golang.org/x/text/encoding/traditionalchinese"
 
@@ -30,6 +31,7 @@ func TestEncodings(t *testing.T) {
 	gb, _ := simplifiedchinese.GB18030.NewEncoder().String(zh + "𠮷")
 	gbk, _ := simplifiedchinese.GBK.NewEncoder().String("台北市公寓營造業登記資料。")
 	big5, _ := traditionalchinese.Big5.NewEncoder().String("台北市公寓營造業。")
+	euckr, _ := korean.EUCKR.NewEncoder().String("이름,부서\n김철수,영업부\n이영희,개발부\n")
 	rare, _ := charmap.Windows1252.NewEncoder().String("Für die Prüfung der Vergütung.") // rare characters of GB18030, but valid
 	latin, _ := charmap.Windows1252.NewEncoder().String("Größe und Öffnungszeiten: täglich, naïve café, año.")
 	for name, c := range map[string]struct {
@@ -47,6 +49,8 @@ func TestEncodings(t *testing.T) {
 		"gbk, named":         {body: gbk, mediaType: "text/plain; charset=GBK", want: "台北市公寓營造業登記資料。"},
 		"big5, named":        {body: big5, mediaType: "text/plain; charset=big5", want: "台北市公寓營造業。"},
 		"latin, named":       {body: latin, mediaType: "text/plain; charset=windows-1252", want: "Größe und Öffnungszeiten: täglich, naïve café, año."},
+		"Korean, named":      {body: euckr, mediaType: "text/plain; charset=euc-kr", want: "이름,부서\n김철수,영업부\n이영희,개발부"},
+		"Korean as Chinese":  {body: euckr, err: ingest.ErrEncoding, says: "byte 0"},
 		"latin as Chinese":   {body: rare, err: ingest.ErrEncoding, says: "byte 1"},
 		"latin":              {body: latin, err: ingest.ErrEncoding, says: "byte 2"},
 		"cut utf-8":          {body: "abc " + zh[:4], err: ingest.ErrEncoding, says: "byte 7"},
