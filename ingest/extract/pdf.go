@@ -51,7 +51,7 @@ func readPDF(f File, sink Sink) error {
 
 // fileName tells a title that is a program's name of the file.
 func fileName(s string) bool {
-	return strings.HasPrefix(s, "Microsoft Word") || strings.HasSuffix(s, ".doc") || strings.HasSuffix(s, ".docx") || strings.HasSuffix(s, ".indd") || strings.EqualFold(s, "untitled")
+	return strings.HasPrefix(s, "Microsoft Word") || strings.HasSuffix(s, ".doc") || strings.HasSuffix(s, ".docx") || strings.HasSuffix(s, ".indd") || strings.EqualFold(s, "untitled") || s == "(anonymous)"
 }
 
 // openPDF makes good what the library is strict about: bytes before the
@@ -82,6 +82,9 @@ func openPDF(f File) (*pdf.Reader, error) {
 		return nil, fmt.Errorf("%w, or encrypted in a way that is not read: print it to a new PDF", ErrEncrypted)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if e := r.Trailer().Key("Encrypt"); e.Kind() == pdf.Dict && e.Key("V").Int64() < 4 && e.Key("Length").Int64() < 128 { // the library takes the keys of objects to have 128 bits
+		return nil, fmt.Errorf("%w, or encrypted with a short key, which is not read: print it to a new PDF", ErrEncrypted)
 	}
 	return r, nil
 }

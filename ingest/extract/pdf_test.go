@@ -2,9 +2,12 @@ package extract_test
 
 import (
 	"bytes"
+	"crypto/md5"
+	"crypto/rc4"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,6 +121,23 @@ func TestPDFTwice(t *testing.T) {
 func TestPDFColumns(t *testing.T) {
 	page := "BT /F1 10 Tf 72 700 Td (one two three four five six) Tj 0 -12 Td (seven eight nine) Tj 200 12 Td (in the other column there are) Tj 0 -12 Td (more.) Tj ET"
 	check(t, extract.PDF, pdfFile("", page), "page 1", "p one two three four five six seven eight nine\nin the other column there are more.")
+}
+
+// TestPDFShortKey: a file whose key has 40 bits is named as what it is.
+func TestPDFShortKey(t *testing.T) {
+	pad := []byte("\x28\xBF\x4E\x5E\x4E\x75\x8A\x41\x64\x00\x4E\x56\xFF\xFA\x01\x08\x2E\x2E\x00\xB6\xD0\x68\x3E\x80\x2F\x0C\xA9\xFE\x64\x53\x69\x7A")
+	owner := bytes.Repeat([]byte("o"), 32)
+	key := md5.Sum(slices.Concat(pad, owner, []byte{0xFC, 0xFF, 0xFF, 0xFF}, []byte("id")))
+	c, err := rc4.NewCipher(key[:5])
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := make([]byte, len(pad))
+	c.XORKeyStream(user, pad)
+	body := bytes.Replace(pdfFile("", set(10, 700, "text")), []byte("/Info 7 0 R"), fmt.Appendf(nil, "/ID [<%x> <00>] /Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <%x> /U <%x> >>", "id", owner, user), 1)
+	if _, err := read(extract.PDF, body, extract.Limits{}); !errors.Is(err, extract.ErrEncrypted) || !strings.Contains(err.Error(), "short key") {
+		t.Errorf("%v", err)
+	}
 }
 
 // TestPDFRunningHeads: lines that stand on all pages are none of the text, and
