@@ -55,6 +55,14 @@ func (b *builder) headed(name string) {
 	}
 }
 
+// apart puts an empty line behind a table or a list, so that what follows is
+// not taken for more of it.
+func (b *builder) apart() {
+	if n := len(b.blocks); n > 0 && (b.blocks[n-1].kind == table || b.blocks[n-1].kind == list) {
+		b.text.WriteByte('\n')
+	}
+}
+
 // Paragraph also finds headings that are known by their numbers only.
 func (b *builder) Paragraph(text string, turns ...extract.Turn) error {
 	lead := len(text) - len(strings.TrimLeftFunc(text, unicode.IsSpace))
@@ -64,6 +72,7 @@ func (b *builder) Paragraph(text string, turns ...extract.Turn) error {
 	if err := b.flushFull(); err != nil {
 		return err
 	}
+	b.apart()
 	start := b.text.Len()
 	b.text.WriteString(text + "\n\n")
 	for _, t := range turns {
@@ -78,6 +87,7 @@ func (b *builder) Item(depth int, mark, text string) error {
 		if err := b.flushFull(); err != nil {
 			return err
 		}
+		b.apart()
 		b.blocks = append(b.blocks, block{kind: list, start: b.text.Len()})
 	}
 	start := b.text.Len()
@@ -103,6 +113,7 @@ func (b *builder) beginTable() {
 	var top strings.Builder
 	writeRow(&top, b.columns)
 	top.WriteString(strings.Repeat("| --- ", len(b.columns)) + "|\n")
+	b.apart()
 	start := b.text.Len()
 	if b.records = tokens.Estimate(top.String()) > head; b.records {
 		b.blocks = append(b.blocks, block{kind: list, start: start, end: start})

@@ -281,6 +281,15 @@ func hugeTexts(size int) map[string]string {
 }
 
 // TestHuge: half a MB of each is read in linear time (10 MB with STRATA_LONG).
+// TestApart: what follows a table is not in its last row.
+func TestApart(t *testing.T) {
+	d, err := ingest.Parse(t.Context(), ingest.Source{ID: "a.csv", Body: []byte("a,b\n1,2\n\nRemark: x\n\nc,d\n3,4\n\ne,f\n5,6\n")}, tokens.Count)
+	const want = "| a | b |\n| --- | --- |\n| 1 | 2 |\n\nRemark: x\n\n| c | d |\n| --- | --- |\n| 3 | 4 |\n\n| e | f |\n| --- | --- |\n| 5 | 6 |"
+	if err != nil || len(d.Passages) != 1 || d.Passages[0].Text != want {
+		t.Errorf("%v, %q", err, d.Passages[0].Text)
+	}
+}
+
 // TestWideRows: where a row is too long for a passage, no value is parted from
 // the name of its column.
 func TestWideRows(t *testing.T) {
