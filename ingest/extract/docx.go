@@ -76,6 +76,7 @@ type paragraph struct {
 	depth     int
 	listed    bool // the paragraph says itself which list it is of
 	runHidden bool
+	raised    bool // the run is a power, or the number of a note
 	text      strings.Builder
 }
 
@@ -130,6 +131,10 @@ func (d *docx) top() *paragraph {
 
 func (d *docx) write(s string) {
 	if p := d.top(); p != nil && !p.runHidden && p.text.Len() < maxCell {
+		if p.raised && digitsMeet(p.text.String(), s) {
+			p.text.WriteByte('^') // else 10 and 6 became 106
+		}
+		p.raised = false
 		p.text.WriteString(s)
 	}
 }
@@ -160,7 +165,9 @@ func (d *docx) start(e xml.StartElement) {
 	case "noBreakHyphen":
 		d.write("-")
 	case "r":
-		p.runHidden = false
+		p.runHidden, p.raised = false, false
+	case "vertAlign":
+		p.raised = attr(e, "val") == "superscript"
 	case "vanish":
 		p.runHidden = attr(e, "val") != "0" && attr(e, "val") != "false"
 	case "pStyle":

@@ -138,7 +138,7 @@ func TestDOCXParts(t *testing.T) {
 }
 
 // TestDOCXNumbers: below Chinese numbers a level may ask for digits; how
-// characters are read is no text.
+// characters are read is no text. A raised number is none with what it stands at.
 func TestDOCXNumbers(t *testing.T) {
 	level := func(n, format, text string) string {
 		return `<w:lvl w:ilvl="` + n + `"><w:start w:val="1"/><w:numFmt w:val="` + format + `"/>` + text + `</w:lvl>`
@@ -146,12 +146,13 @@ func TestDOCXNumbers(t *testing.T) {
 	at := func(n, text string) string {
 		return para(`<w:numPr><w:ilvl w:val="`+n+`"/><w:numId w:val="1"/></w:numPr>`, text)
 	}
-	body := at("0", "总则") + at("1", "范围") + at("2", "甲") + at("3", "乙") + `<w:p><w:r><w:ruby><w:rt><w:r><w:t>hàn</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>汉</w:t></w:r></w:rubyBase></w:ruby></w:r><w:r><w:t>字</w:t></w:r></w:p>`
+	body := at("0", "总则") + at("1", "范围") + at("2", "甲") + at("3", "乙") + `<w:p><w:r><w:ruby><w:rt><w:r><w:t>hàn</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>汉</w:t></w:r></w:rubyBase></w:ruby></w:r><w:r><w:t>字</w:t></w:r></w:p>` +
+		`<w:p><w:r><w:t>10</w:t></w:r><w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>6</w:t></w:r><w:r><w:t>0 m</w:t></w:r><w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>2</w:t></w:r></w:p>`
 	check(t, extract.DOCX, office(t, map[string]string{
 		"word/document.xml": `<w:document ` + word + `>` + body + `</w:document>`,
 		"word/numbering.xml": `<w:numbering ` + word + `><w:abstractNum w:abstractNumId="7">` + level("0", "chineseCounting", `<w:lvlText w:val="第%1章"/>`) + level("1", "decimal", `<w:isLgl/><w:lvlText w:val="%1.%2"/>`) +
 			level("2", "decimalEnclosedCircle", `<w:lvlText w:val="%3"/>`) + level("3", "decimalZero", `<w:lvlText w:val="%4"/>`) + `</w:abstractNum><w:num w:numId="1"><w:abstractNumId w:val="7"/></w:num></w:numbering>`,
-	}), "p 第一章 总则", "item1 1.1 范围", "item2 ① 甲", "item3 01 乙", "p 汉字")
+	}), "p 第一章 总则", "item1 1.1 范围", "item2 ① 甲", "item3 01 乙", "p 汉字", "p 10^60 m2")
 }
 
 // TestMergedTables: each row has what is merged down into it, and each value
@@ -274,6 +275,7 @@ func TestHTMLText(t *testing.T) {
 		"layout": {"<table><tr><td>menu<td><table><tr><td>City<td>Limit<tr><td>Bern<td>10</table></table>", "menu\n\n| City | Limit |\n|---|---|\n| Bern | 10 |"},
 		"form":   {`<form><h1>Leave</h1><input value=x><p>30 days.</p></form><form><label>Find</label><input></form>`, "# Leave\n\n30 days."},
 		"main":   {`<main hidden>old</main><main> <img></main><p>All of it.`, "All of it."},
+		"powers": {"<p>10<sup>6</sup> people, <b>160</b><sup>1)</sup>, H<sub>2</sub>O, m<sup>2</sup>", "10^6 people, **160**^1), H2O, m2"},
 		"lists":  {"<ul><li>a</ul><ol><li>b</ol>", "- a\n\n1. b"},
 		"parted": {"<p>Urlaubs&shy;anspruch zero&#8203;width <ruby>汉<rp>(<rt>hàn<rp>)</ruby>字", "Urlaubsanspruch zerowidth 汉字"},
 		"frame":  {"<table><tr><td><p>Dear all,<p>30 days.<ul><li>a<li>b</ul></table>", "Dear all,\n\n30 days.\n\n- a\n- b"},

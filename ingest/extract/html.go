@@ -121,6 +121,10 @@ func prune(n *html.Node) {
 		case c.Type == html.ElementNode && c.DataAtom == atom.A:
 			prune(c)
 			rename(c, atom.Span)
+		case c.Type == html.ElementNode && c.DataAtom == atom.Sup:
+			if prune(c); c.PrevSibling != nil && digitsMeet(lastText(c.PrevSibling), allText(c)) {
+				n.InsertBefore(&html.Node{Type: html.TextNode, Data: "^"}, c) // else 10 and 6 became 106
+			}
 		case c.Type == html.ElementNode && c.DataAtom == atom.Table:
 			prune(c)
 			tidy(c)
@@ -129,6 +133,14 @@ func prune(n *html.Node) {
 		}
 		c = next
 	}
+}
+
+// lastText is the text of a node, of an element what is in it.
+func lastText(n *html.Node) string {
+	if n.Type == html.TextNode {
+		return n.Data
+	}
+	return allText(n)
 }
 
 // isPage tells a form that a server puts around a whole page, or around its
