@@ -53,6 +53,7 @@ type canvas struct {
 	lines     []textLine
 	buf       strings.Builder // of the last line
 	shown     map[string]place
+	fresh     bool // what comes next begins a line
 }
 
 // place is where a text was drawn last.
@@ -84,6 +85,7 @@ func linesOf(page pdf.Page, fonts fontCache) (lines []textLine, err error) {
 	}()
 	c.resources = inherited(page.V, "Resources")
 	c.run(page.V.Key("Contents"))
+	c.fields(page.V)
 	return nil, nil
 }
 
@@ -262,9 +264,9 @@ func (c *canvas) again(text string, at place, size float64) bool {
 // put appends text to the line that it goes on with, or begins a new one.
 func (c *canvas) put(text string, x, end, y, size float64) {
 	n := len(c.lines)
-	if n == 0 || math.Abs(c.lines[n-1].y-y) > 0.4*size && !raised(c.lines[n-1], y, size) || x < c.lines[n-1].end-2*size || c.buf.Len() > maxCell {
+	if n == 0 || c.fresh || math.Abs(c.lines[n-1].y-y) > 0.4*size && !raised(c.lines[n-1], y, size) || x < c.lines[n-1].end-2*size || c.buf.Len() > maxCell {
 		c.endLine()
-		c.lines = append(c.lines, textLine{x: x, y: y, size: size})
+		c.lines, c.fresh = append(c.lines, textLine{x: x, y: y, size: size}), false
 		n = len(c.lines)
 	} else if gap := x - c.lines[n-1].end; c.buf.Len() > 0 && gap > 0.15*size {
 		c.blank(gap, size, text)
@@ -305,7 +307,7 @@ func (c *canvas) blank(gap, size float64, next string) {
 }
 
 func (c *canvas) endLine() {
-	if n := len(c.lines); n > 0 {
+	if n := len(c.lines); n > 0 && c.lines[n-1].text == "" {
 		text := strings.TrimSpace(strings.Map(printable, c.buf.String()))
 		if c.lines[n-1].text = text; text == "" {
 			c.lines = c.lines[:n-1]

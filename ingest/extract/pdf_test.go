@@ -140,6 +140,29 @@ func TestPDFShortKey(t *testing.T) {
 	}
 }
 
+// TestPDFFields: what is filled into a form stands behind its label, hidden
+// fields do not count.
+func TestPDFFields(t *testing.T) {
+	form := func(text string) string {
+		s := "/Tx BMC q BT /F1 10 Tf 2 2 Td (" + text + ") Tj ET Q EMC"
+		return fmt.Sprintf("<< /Type /XObject /Subtype /Form /BBox [0 0 100 20] /Resources << /Font << /F1 3 0 R >> >> /Length %d >>\nstream\n%s\nendstream", len(s), s)
+	}
+	text := set(10, 700, "Name:") + set(10, 600, "Signed")
+	body := []byte("%PDF-1.7\n")
+	var xref strings.Builder
+	for i, object := range []string{
+		"<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [4 0 R] /Count 1 >>", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+		"<< /Type /Page /Parent 2 0 R /Resources << /Font << /F1 3 0 R >> >> /Contents 5 0 R /Annots [6 0 R 7 0 R 8 0 R] >>", fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(text), text),
+		"<< /Subtype /Widget /Rect [110 698 200 718] /AP << /N 9 0 R >> >>", "<< /Subtype /Widget /F 2 /Rect [110 598 200 618] /AP << /N 9 0 R >> >>",
+		"<< /Subtype /Widget /Rect [110 598 200 618] /AS /On /AP << /N << /On 10 0 R /Off 9 0 R >> >> >>", form("Ann Miller"), form("yes"),
+	} {
+		fmt.Fprintf(&xref, "%010d 00000 n \n", len(body))
+		body = fmt.Appendf(body, "%d 0 obj\n%s\nendobj\n", i+1, object)
+	}
+	body = fmt.Appendf(body, "xref\n0 11\n0000000000 65535 f \n%strailer\n<< /Size 11 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", xref.String(), len(body))
+	check(t, extract.PDF, body, "page 1", "p Name: Ann Miller", "p Signed yes")
+}
+
 // TestPDFRunningHeads: lines that stand on all pages are none of the text, and
 // a sentence goes on over the page.
 func TestPDFRunningHeads(t *testing.T) {
