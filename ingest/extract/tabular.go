@@ -9,11 +9,11 @@ import (
 // one value are text, the first row with more is a table's head, and so is a
 // row of words after an empty one, if it has rows of its own right below.
 type tabular struct {
-	sink Sink
-	open bool // rows belong to a table
-	gap  bool // an empty row came after the table's last one
-	only *cell
-	wait *waiting
+	sink  Sink
+	open  bool   // rows belong to a table
+	gap   bool   // an empty row came after the table's last one
+	lines []cell // the first ones of the sheet, until it is known what they are
+	wait  *waiting
 }
 
 // waiting is a row of words after an empty one: above rows it is a head, by
@@ -23,7 +23,8 @@ type waiting struct {
 	number int
 }
 
-// cell is a line that waits: alone it is text, above rows like it a column.
+// cell is a line that waits: above a table it is text, three of them are a
+// column.
 type cell struct {
 	text   string
 	number int
@@ -48,7 +49,7 @@ func (t *tabular) row(cells []string, number int) error {
 		t.open, t.gap = false, false
 		return t.line(strings.TrimSpace(cells[last-1]), number)
 	case !t.open:
-		if err := t.end(); err != nil {
+		if err := t.text(); err != nil {
 			return err
 		}
 		t.open, t.gap = true, false
@@ -73,32 +74,52 @@ func (t *tabular) settle(head bool) error {
 	return t.sink.Row(w.cells, w.number)
 }
 
-// line takes a row with one value. The first two tell whether the sheet is a
-// single column: then the first is its head.
+// line takes a row with one value. The first ones tell whether the sheet is a
+// single column, whose first is its head, or has a title and the like above its
+// table.
 func (t *tabular) line(text string, number int) error {
-	before := t.only
-	t.only = &cell{text, number}
-	if before == nil {
-		return nil
+	t.lines = append(t.lines, cell{text, number})
+	switch {
+	case len(t.lines) != number:
+		return t.text()
+	case number == 3:
+		return t.column()
 	}
-	if before.number+1 == number && before.number == 1 {
-		t.only, t.open = nil, true
-		if err := t.sink.Head([]string{before.text}); err != nil {
+	return nil
+}
+
+// text gives out the lines that wait as text.
+func (t *tabular) text() error {
+	for _, l := range t.lines {
+		if err := t.sink.Paragraph(l.text); err != nil {
 			return err
 		}
-		return t.sink.Row([]string{text}, number)
 	}
-	return t.sink.Paragraph(before.text)
+	t.lines = nil
+	return nil
+}
+
+// column gives out the lines that wait as a table.
+func (t *tabular) column() error {
+	err := t.sink.Head([]string{t.lines[0].text})
+	for _, l := range t.lines[1:] {
+		if err == nil {
+			err = t.sink.Row([]string{l.text}, l.number)
+		}
+	}
+	t.lines, t.open = nil, true
+	return err
 }
 
 // end gives out what waits.
 func (t *tabular) end() error {
-	if err := t.settle(false); err != nil || t.only == nil {
+	if err := t.settle(false); err != nil {
 		return err
 	}
-	text := t.only.text
-	t.only = nil
-	return t.sink.Paragraph(text)
+	if len(t.lines) == 2 {
+		return t.column()
+	}
+	return t.text()
 }
 
 // words tells whether no cell holds a digit first: a head, not a row.
