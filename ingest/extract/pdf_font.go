@@ -63,6 +63,9 @@ func newFont(v pdf.Value) *font {
 		for i := range min(widths.Len(), 256) {
 			f.widths[first+uint32(i)] = widths.Index(i).Float64()
 		}
+		if widths.Len() == 0 {
+			f.standardWidths(v.Key("BaseFont").Name())
+		}
 	}
 	switch {
 	case v.Key("ToUnicode").Kind() == pdf.Stream:

@@ -163,6 +163,16 @@ func TestPDFFields(t *testing.T) {
 	check(t, extract.PDF, body, "page 1", "p Name: Ann Miller", "p Signed yes")
 }
 
+// TestPDFStandardFont: words that are set one by one in a font whose widths
+// every reader knows are not glued together.
+func TestPDFStandardFont(t *testing.T) {
+	body := pdfFile("", "BT /F1 10 Tf 72 700 Td (little) Tj 20.3 0 Td (it) Tj 7.2 0 Td (will) Tj 17 0 Td (tell) Tj ET")
+	at := bytes.Index(body, []byte("/FirstChar"))
+	to := at + bytes.IndexByte(body[at:], ']') + 1
+	copy(body[at:to], bytes.Repeat([]byte(" "), to-at))
+	check(t, extract.PDF, body, "page 1", "p little it will tell")
+}
+
 // TestPDFRunningHeads: lines that stand on all pages are none of the text, and
 // a sentence goes on over the page.
 func TestPDFRunningHeads(t *testing.T) {
