@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"mime"
 	"path"
+	"regexp"
 	"strings"
 
 	"strata/ingest/extract"
@@ -87,13 +88,17 @@ func sniffFormat(start []byte) format {
 	switch {
 	case strings.HasPrefix(s, "%PDF-"):
 		return format(extract.PDF)
-	case strings.HasPrefix(lower, "<!doctype html"), strings.HasPrefix(lower, "<html"):
+	case htmlStart.MatchString(lower):
 		return format(extract.HTML)
 	case strings.HasPrefix(s, "PK\x03\x04"):
 		return officeFormat(s)
 	}
 	return plainText
 }
+
+// htmlStart begins a web page, or a part of one, as programs write it that call
+// it a workbook.
+var htmlStart = regexp.MustCompile(`^(<\?xml[^>]*>\s*)?(<!doctype html|<(html|head|body|table|meta)[\s>])`)
 
 // officeFormat goes by the folder of parts that is named first: a document may
 // hold another one.

@@ -281,6 +281,21 @@ func hugeTexts(size int) map[string]string {
 }
 
 // TestHuge: half a MB of each is read in linear time (10 MB with STRATA_LONG).
+// TestUnnamedPages: a web page, or a piece of one, is known by its start where
+// the name says nothing.
+func TestUnnamedPages(t *testing.T) {
+	for _, start := range []string{"<table border=1>", "<?xml version=\"1.0\"?>\n<html xmlns=\"x\"><body><table>", "<META charset=utf-8><table>"} {
+		d, err := ingest.Parse(t.Context(), ingest.Source{ID: "export.xls", Body: []byte(start + "<tr><td>City<td>Limit<tr><td>Bern<td>160</table>")}, tokens.Count)
+		if err != nil || d.Passages[0].Text != "| City | Limit |\n|---|---|\n| Bern | 160 |" {
+			t.Errorf("%s: %v, %q", start, err, d.Passages[0].Text)
+		}
+	}
+	d, err := ingest.Parse(t.Context(), ingest.Source{ID: "a", Body: []byte("<tablecloth> is no tag\n")}, tokens.Count)
+	if err != nil || d.Passages[0].Text != "<tablecloth> is no tag" {
+		t.Errorf("text: %v, %q", err, d.Passages[0].Text)
+	}
+}
+
 // TestApart: what follows a table is not in its last row.
 func TestApart(t *testing.T) {
 	d, err := ingest.Parse(t.Context(), ingest.Source{ID: "a.csv", Body: []byte("a,b\n1,2\n\nRemark: x\n\nc,d\n3,4\n\ne,f\n5,6\n")}, tokens.Count)
