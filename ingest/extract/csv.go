@@ -64,27 +64,55 @@ func readCSV(f File, sink Sink) error {
 // show it, nor count it.
 var told = regexp.MustCompile(`^"?sep=([,;\t|])"?\n`)
 
-// separator is the one of four that parts the first lines most evenly.
+// separator is the one of four that parts the first rows most evenly.
 func separator(start string) rune {
-	lines := strings.Split(start, "\n")
-	if len(lines) > 1 {
-		lines = lines[:len(lines)-1] // the last one may be cut
-	}
 	best, most := ',', 0
+	rows := unquotedRows(start)
 	for _, sep := range ",;\t|" {
 		counts := map[int]int{}
-		for _, line := range lines[:min(len(lines), 50)] {
-			if n := strings.Count(outsideQuotes(line), string(sep)); n > 0 {
+		for _, row := range rows {
+			if n := strings.Count(row, string(sep)); n > 0 {
 				counts[n]++
 			}
 		}
-		for _, lines := range counts {
-			if lines > most {
-				best, most = sep, lines
+		for _, rows := range counts {
+			if rows > most {
+				best, most = sep, rows
 			}
 		}
 	}
 	return best
+}
+
+// unquotedRows returns the first rows without their quoted parts, in which
+// lines may end. Where quotes do not close, each line counts for itself.
+func unquotedRows(start string) []string {
+	var rows []string
+	var row strings.Builder
+	quoted := false
+	for i := 0; i < len(start) && len(rows) < 50; i++ {
+		switch c := start[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '\n':
+			rows = append(rows, row.String())
+			row.Reset()
+		default:
+			row.WriteByte(c)
+		}
+	}
+	if len(rows) > 0 && (!quoted || len(start) >= sampled) { // or the sample ends in one
+		return rows
+	}
+	lines := strings.Split(start, "\n")
+	if len(lines) > 1 {
+		lines = lines[:len(lines)-1] // the last one may be cut
+	}
+	for i := range lines[:min(len(lines), 50)] {
+		lines[i] = outsideQuotes(lines[i])
+	}
+	return lines[:min(len(lines), 50)]
 }
 
 // outsideQuotes takes the quoted parts out of a line.

@@ -251,6 +251,8 @@ func TestCSV(t *testing.T) {
 		"a gap":      {"a,b\n1,x\n\n2,y\n", []string{"head a|b", "row2 1|x", "row4 2|y"}},
 		"gaps":       {"Q,A\nHow long?,long\n\nWho?,she\n\nWhere?,here\n", []string{"head Q|A", "row2 How long?|long", "row4 Who?|she", "row6 Where?|here"}},
 		"a last row": {"a,b\n1,2\n\nTotal,none\nend\n", []string{"head a|b", "row2 1|2", "row4 Total|none", "row5 end"}},
+		"lines":      {"Q,A\nHow?,\"do this;\nthen; that\nask; wait\ngo; home\"\nWho?,\"she; he\nthey; all\"\n", []string{"head Q|A", "row2 How?|do this;\nthen; that\nask; wait\ngo; home", "row3 Who?|she; he\nthey; all"}},
+		"inches":     {"Name;Size\nBolt 3\" long;5\nNut;6\n", []string{"head Name|Size", "row2 Bolt 3\" long|5", "row3 Nut|6"}},
 		"titles":     {"Limits\nin EUR\nCity,Limit\nBern,160\n", []string{"p Limits", "p in EUR", "head City|Limit", "row4 Bern|160"}},
 		"told":       {"sep=;\nName;Days\nA, B;30\n", []string{"head Name|Days", "row2 A, B|30"}},
 		"one column": {"Holiday\n2026-01-01\n2026-05-01\n", []string{"head Holiday", "row2 2026-01-01", "row3 2026-05-01"}},
