@@ -217,6 +217,39 @@ func TestXLSX(t *testing.T) {
 	check(t, extract.XLSX, b.Bytes(), "h1 Sheet1", "p Travel limits 2026", "head City|Limit|From", "row4 Berlin|160.5|2026-01-01", "row5 上海|600", "h1 附录", "head Name", "row2 Ada")
 }
 
+// TestXLSXFormulas: a formula that was saved without its value is shown itself.
+func TestXLSXFormulas(t *testing.T) {
+	f := excelize.NewFile()
+	for i, row := range [][]any{{"Item", "Price", "Total"}, {"Chair", 100, nil}, {"Desk", 250, 500}} {
+		for j, v := range row {
+			cell, _ := excelize.CoordinatesToCellName(j+1, i+1)
+			_ = f.SetCellValue("Sheet1", cell, v)
+		}
+	}
+	for cell, text := range map[string]string{"C2": `IF(B2<9,"a","b")`, "C3": "B3*2", "C4": "SUM(C2:C3)"} {
+		_ = f.SetCellFormula("Sheet1", cell, text)
+	}
+	var b bytes.Buffer
+	if err := f.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	check(t, extract.XLSX, b.Bytes(), "h1 Sheet1", "head Item|Price|Total", `row2 Chair|100|=IF(B2<9,"a","b")`, "row3 Desk|250|500", "row4 ||=SUM(C2:C3)")
+	z, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := map[string]string{}
+	for _, p := range z.File {
+		r, err := p.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(r)
+		parts[p.Name] = strings.ReplaceAll(string(text), "</f></c>", "</f><v></v></c>") // what they came to is an empty text
+	}
+	check(t, extract.XLSX, office(t, parts), "h1 Sheet1", "head Item|Price|Total", "row2 Chair|100", "row3 Desk|250|500")
+}
+
 // TestXLSXMerged: what is merged down stands in each row, a head of several
 // rows is one, and a title over all columns is text.
 func TestXLSXMerged(t *testing.T) {

@@ -2,9 +2,7 @@ package extract
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/xml"
-	"errors"
 	"slices"
 	"strings"
 
@@ -32,6 +30,9 @@ type mergedCells struct {
 	open  []merged // that the row is in
 	head  []string // so far
 	until int      // the head's last row
+
+	formulas map[int][]formula // by row: those without a value
+	formed   int               // how many there are
 }
 
 // sheetParts returns the parts of the sheets by name.
@@ -52,7 +53,7 @@ func sheetParts(a *archive) (map[string]string, error) {
 }
 
 // readMerged reads which cells of a sheet are merged. That stands behind all
-// rows, which are passed over without being parsed.
+// rows, which are passed over without being parsed, but for formulas.
 func readMerged(a *archive, part string) (*mergedCells, error) {
 	out := &mergedCells{}
 	p := a.parts[part]
@@ -65,7 +66,7 @@ func readMerged(a *archive, part string) (*mergedCells, error) {
 	}
 	defer r.Close()
 	behind := bufio.NewReaderSize(r, 64<<10)
-	if err := passRows(behind); err != nil {
+	if err := out.passRows(behind); err != nil {
 		return out, nil // no rows, or broken ones, which their reader tells of
 	}
 	d := xml.NewDecoder(behind)
@@ -82,19 +83,6 @@ func readMerged(a *archive, part string) (*mergedCells, error) {
 	return out, nil
 }
 
-// passRows reads up to the end of a sheet's rows.
-func passRows(r *bufio.Reader) error {
-	for {
-		line, err := r.ReadSlice('>')
-		if bytes.HasSuffix(line, []byte("sheetData>")) && bytes.LastIndexByte(line, '/') > bytes.LastIndexByte(line, '<') {
-			return nil
-		}
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return err
-		}
-	}
-}
-
 func (m *mergedCells) add(ref string) {
 	from, to, ok := strings.Cut(strings.ReplaceAll(ref, "$", ""), ":")
 	if !ok {
@@ -109,6 +97,11 @@ func (m *mergedCells) add(ref string) {
 
 // row passes a row on to t.
 func (m *mergedCells) row(t *tabular, cells []string, number int) error {
+	for _, f := range m.formulas[number] {
+		if f.col > len(cells) || cells[f.col-1] == "" {
+			cells = put(cells, f.col, f.text)
+		}
+	}
 	m.enter(cells, number)
 	used := 0
 	for _, c := range cells {
