@@ -20,18 +20,10 @@ func readCSV(f File, sink Sink) error {
 	if err != nil {
 		return err
 	}
-	buffered := bufio.NewReaderSize(text, sampled)
-	start, err := buffered.Peek(sampled)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
+	r, err := separated(text)
+	if err != nil {
 		return err
 	}
-	comma := separator(string(start))
-	if m := told.FindSubmatch(start); m != nil {
-		comma = rune(m[1][0])
-		_, _ = buffered.Discard(len(m[0]))
-	}
-	r := csv.NewReader(buffered)
-	r.Comma, r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = comma, -1, true, true
 	t := tabular{sink: sink}
 	for row, line := 1, 1; ; row++ {
 		cells, err := r.Read()
@@ -58,6 +50,23 @@ func readCSV(f File, sink Sink) error {
 			return err
 		}
 	}
+}
+
+// separated reads the rows of a text whose separator it finds out.
+func separated(text io.Reader) (*csv.Reader, error) {
+	buffered := bufio.NewReaderSize(text, sampled)
+	start, err := buffered.Peek(sampled)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull) {
+		return nil, err
+	}
+	comma := separator(string(start))
+	if m := told.FindSubmatch(start); m != nil {
+		comma = rune(m[1][0])
+		_, _ = buffered.Discard(len(m[0]))
+	}
+	r := csv.NewReader(buffered)
+	r.Comma, r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = comma, -1, true, true
+	return r, nil
 }
 
 // told is a first line for spreadsheets that names the separator; they do not

@@ -158,12 +158,8 @@ func (d *docx) start(e xml.StartElement) {
 	switch e.Name.Local {
 	case "t":
 		d.text = true
-	case "tab":
-		d.write("\t")
-	case "br", "cr":
-		d.write("\n")
-	case "noBreakHyphen":
-		d.write("-")
+	case "tab", "br", "cr", "noBreakHyphen":
+		d.write(map[string]string{"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}[e.Name.Local])
 	case "r":
 		p.runHidden, p.raised = false, false
 	case "vertAlign":

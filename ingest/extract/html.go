@@ -49,19 +49,28 @@ func readHTML(f File, sink Sink) error {
 	if name := oneLine(textOf(find(page, atom.Title))); name != "" {
 		sink.Title(name)
 	}
-	body := find(page, atom.Body)
+	body := textBody(page)
 	if body == nil {
 		return nil
-	}
-	prune(body)
-	if main := find(body, atom.Main); main != nil && strings.TrimSpace(allText(main)) != "" {
-		body = main
 	}
 	text, err := toMarkdown(body)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return sink.Markdown(unescaped.Replace(string(text)))
+}
+
+// textBody is the part of a page that is read, without what is no text of it.
+func textBody(page *html.Node) *html.Node {
+	body := find(page, atom.Body)
+	if body == nil {
+		return nil
+	}
+	prune(body)
+	if main := find(body, atom.Main); main != nil && strings.TrimSpace(allText(main)) != "" {
+		return main
+	}
+	return body
 }
 
 // closedTag matches an element of raw text that is closed in its own tag, as
