@@ -270,6 +270,30 @@ func TestXLSXMerged(t *testing.T) {
 	check(t, extract.XLSX, b.Bytes(), "h1 Sheet1", "p Limits", "head Dept|Grade|City Hotel|City Meal", "row4 Sales|Head|800|150", "row5 Sales|Staff|500|150", "row6 HR|Head|700|140", "row8 a|b")
 }
 
+// TestXLSXWideHead: below a head with wide cells a row is more of the head only
+// if it has nothing but names there.
+func TestXLSXWideHead(t *testing.T) {
+	for _, tt := range []struct {
+		next [3]any
+		want []string
+	}{
+		{[3]any{"Tea", 3, 4}, []string{"head Item|Price|Price", "row2 Tea|3|4", "row3 Rice|5|6"}},
+		{[3]any{"Tea", "low", "high"}, []string{"head Item|Price|Price", "row2 Tea|low|high", "row3 Rice|5|6"}},
+		{[3]any{nil, 2024, 2025}, []string{"head Item|Price 2024|Price 2025", "row3 Rice|5|6"}},
+	} {
+		f := excelize.NewFile()
+		for i, row := range [][3]any{{"Item", "Price", nil}, tt.next, {"Rice", 5, 6}} {
+			_ = f.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), new(row[:]))
+		}
+		_ = f.MergeCell("Sheet1", "B1", "C1")
+		var b bytes.Buffer
+		if err := f.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		check(t, extract.XLSX, b.Bytes(), append([]string{"h1 Sheet1"}, tt.want...)...)
+	}
+}
+
 func TestCSV(t *testing.T) {
 	for name, c := range map[string]struct {
 		body string

@@ -30,6 +30,8 @@ type mergedCells struct {
 	open  []merged // that the row is in
 	head  []string // so far
 	until int      // the head's last row
+	sure  int      // up to this row cells merged down say that it is the head
+	wide  []merged // cells of the head's first row over several columns
 
 	formulas map[int][]formula // by row: those without a value
 	formed   int               // how many there are
@@ -112,6 +114,11 @@ func (m *mergedCells) row(t *tabular, cells []string, number int) error {
 	if used > 1 || used == 1 && t.open && !t.gap || number <= m.until {
 		cells = m.down(cells, number)
 	}
+	if number <= m.until && number > m.sure && !m.names(cells) {
+		if err := m.end(t, number); err != nil {
+			return err
+		}
+	}
 	switch {
 	case number <= m.until:
 		m.head = joinHeads(m.head, m.across(cells, number))
@@ -120,7 +127,7 @@ func (m *mergedCells) row(t *tabular, cells []string, number int) error {
 		}
 		return m.end(t, number)
 	case used > 1 && !t.open && m.headEnd(number) > number:
-		m.head, m.until = m.across(cells, number), m.headEnd(number)
+		m.begin(cells, number)
 		return nil
 	}
 	return t.row(cells, number)
@@ -177,7 +184,7 @@ func put(cells []string, col int, text string) []string {
 	return cells
 }
 
-// headEnd is the last row of a head that begins with a row: it has more than
+// headEnd is the last row that a head beginning with a row may have: more than
 // one where some of its cells stand over several columns.
 func (m *mergedCells) headEnd(number int) int {
 	last, over := number+1, false
@@ -190,6 +197,36 @@ func (m *mergedCells) headEnd(number int) int {
 		return number
 	}
 	return min(last, number+maxHead-1)
+}
+
+// begin takes a row as the first one of a head of several.
+func (m *mergedCells) begin(cells []string, number int) {
+	m.head, m.until, m.sure, m.wide = m.across(cells, number), m.headEnd(number), number, nil
+	for _, r := range m.open {
+		if r.top == number {
+			m.sure = max(m.sure, r.bottom)
+		}
+		if r.top == number && r.right > r.left {
+			m.wide = append(m.wide, r)
+		}
+	}
+}
+
+// names tells a row of names below the wide cells of a head from the table's
+// first row: that has values also below the other cells, or values that are no
+// words.
+func (m *mergedCells) names(cells []string) bool {
+	beside := false
+	for i := range max(len(cells), len(m.head)) {
+		if slices.ContainsFunc(m.wide, func(r merged) bool { return r.left <= i+1 && i+1 <= r.right }) {
+			continue
+		}
+		if i < len(cells) && strings.TrimSpace(cells[i]) != "" {
+			return false
+		}
+		beside = beside || i < len(m.head) && m.head[i] != ""
+	}
+	return beside || words(cells)
 }
 
 // joinHeads puts the names of a head's next row below those before.
