@@ -112,7 +112,7 @@ func Untrained() *Classifier {
 func (c *Classifier) Classify(messages []Message, h Hints) Verdict {
 	switch Intent(h.Forced) {
 	case Chat, RAG, Data:
-		return Verdict{Intent: Intent(h.Forced), Confidence: 1, Stage: "header"}
+		return Verdict{Intent: Intent(h.Forced), Confidence: 1, Stage: "header", FollowUp: c.leans(messages, h.Last)}
 	}
 	if len(messages) == 0 {
 		return Verdict{Intent: Chat, Stage: "abstain"}
@@ -152,6 +152,18 @@ func (c *Classifier) Classify(messages []Message, h Hints) Verdict {
 		v = v.with(to, p[to], "model", s.rule[to])
 	}
 	return c.probe(v, to, p, &s, &h)
+}
+
+// leans tells of a message whose intent is given whether it rests on the turn
+// before: what is searched for depends on that whoever named the intent.
+func (c *Classifier) leans(messages []Message, last Intent) bool {
+	if len(messages) == 0 || len(messages) == 1 && last == "" {
+		return false
+	}
+	g := takeGrams()
+	defer g.giveBack()
+	r, s := c.judge(messages[len(messages)-1].Text, g)
+	return leanOf(&r, &s, true) != free
 }
 
 func bestOf(sum [3]float32) (best int) {

@@ -119,6 +119,25 @@ func TestFollowUpOfFollowUps(t *testing.T) {
 	}
 }
 
+func TestFollowUpOfAGivenIntent(t *testing.T) {
+	for _, tt := range []struct {
+		before, text string
+		want         bool
+	}{
+		{"How many days of leave do I have?", "and by when?", true},
+		{"年假有几天？", "那没休完怎么办？", true},
+		{"年假有几天？", "How much does a parking space in the garage cost a month?", false},
+	} {
+		v := shared.Classify(user(tt.before, tt.text), Hints{Forced: "rag"})
+		if v.Intent != RAG || v.Stage != "header" || v.FollowUp != tt.want {
+			t.Errorf("%q after %q: %+v, want leaning %v", tt.text, tt.before, v, tt.want)
+		}
+	}
+	if v := shared.Classify(user("and by when?"), Hints{Forced: "rag"}); v.FollowUp {
+		t.Errorf("the first message leans on nothing: %+v", v)
+	}
+}
+
 func TestStructure(t *testing.T) {
 	const table = "| item | sold |\n|---|---|\n| tea | 12 |\n| milk | 30 |"
 	const rows = "city,open,closed\nLyon,3,4\nPorto,5,1\nBern,2,2"
