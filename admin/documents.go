@@ -172,20 +172,27 @@ func (c *calls) readSource(w http.ResponseWriter, r *request) (ingest.Source, er
 	if !source.Expires.IsZero() && !source.Effective.Before(source.Expires) {
 		return source, invalid("expires", "not after effective")
 	}
-	source.Groups = splitGroups(r.query["groups"])
+	if source.Groups, err = splitGroups(r.query["groups"]); err != nil {
+		return source, err
+	}
 	err = c.readUpload(w, r, &source)
 	return source, err
 }
 
-func splitGroups(text string) []string {
+// splitGroups reads names with commas between them. A list that names nobody is
+// a mistake: taken for none, it would show the document to everybody.
+func splitGroups(text string) ([]string, error) {
 	var groups []string
 	for g := range strings.SplitSeq(text, ",") {
 		if g = strings.TrimSpace(g); g != "" && !slices.Contains(groups, g) {
 			groups = append(groups, g)
 		}
 	}
+	if text != "" && len(groups) == 0 {
+		return nil, invalid("groups", "holds no name; leave it out for everybody")
+	}
 	slices.Sort(groups)
-	return groups
+	return groups, nil
 }
 
 var errLargeDocument = &problem{http.StatusRequestEntityTooLarge, "body_too_large", "The document is larger than this Strata takes."}

@@ -219,6 +219,7 @@ func TestDocumentMistakes(t *testing.T) {
 		{"a date", "/v1/documents/a?effective=tomorrow", "x", 400, "effective:", nil},
 		{"a time without an offset", "/v1/documents/a?expires=2026-01-01T00:00:00", "x", 400, "expires:", nil},
 		{"over before it begins", "/v1/documents/a?effective=2026-02-01&expires=2026-01-01", "x", 400, "expires:", nil},
+		{"groups without a name", "/v1/documents/a?groups=,+,", "x", 400, "groups:", nil},
 		{"a mistyped parameter", "/v1/documents/a?expire=2026-01-01", "x", 400, "unknown_parameter", nil},
 		{"no id", "/v1/documents/", "x", 404, "not_found", nil},
 		{"control characters in the id", "/v1/documents/a%0Ab", "x", 400, "id:", nil},

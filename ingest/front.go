@@ -36,9 +36,10 @@ var (
 	latinKey = regexp.MustCompile(`^(?:[ \t]*(?:#.*)?\n)*["']?[A-Za-z]`)
 	// ownKey begins a line that means something to Strata. A block with one
 	// that is no YAML is a mistake and not text: with its groups lost, a
-	// restricted document would be everybody's.
-	ownKey    = regexp.MustCompile(`(?mi)^["']?(?:id|title|groups|effective|effective_date|expires|expiry|expiry_date|version)["']?[ \t]*:`)
-	groupsKey = regexp.MustCompile(`(?mi)^["']?groups["']?[ \t]*:`)
+	// restricted document would be everybody's. A blank that is missing behind
+	// the colon, or a full-width one, is such a mistake.
+	ownKey    = regexp.MustCompile(`(?mi)^["']?(?:id|title|groups|effective|effective_date|expires|expiry|expiry_date|version)["']?[ \t]*[:：]`)
+	groupsKey = regexp.MustCompile(`(?mi)^["']?groups["']?[ \t]*[:：]`)
 )
 
 // cutFront reads YAML front matter and returns the text behind it. A block
@@ -120,7 +121,7 @@ func frontBlock(text string) (block, rest string, closed bool) {
 		case keyed && (line == "---" || line == "..."):
 			return body[:at], body[end:], true
 		case !keyed && line != "" && line[0] != '#':
-			if !frontKey.MatchString(line) {
+			if !frontKey.MatchString(line) && !groupsKey.MatchString(line) {
 				return "", "", false
 			}
 			keyed = true
@@ -255,7 +256,9 @@ func frontGroups(node ast.Node) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		names = strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == '，' })
+		if text != "" {
+			names = strings.Split(strings.ReplaceAll(text, "，", ","), ",")
+		}
 	}
 	var out []string
 	for _, name := range names {
