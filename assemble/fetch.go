@@ -90,16 +90,18 @@ func (w *walk) need() (memory, knowledge, recent bool) {
 	return memory, knowledge, recent
 }
 
-// read fetches the layers side by side and takes what comes in time.
+// read fetches the layers side by side and takes what comes in time. Only a
+// search that leans on a recorded turn waits for that.
 func (w *walk) read() {
 	memory, knowledge, recent := w.need()
 	var facts pending[knowledgeRead]
 	var turns pending[[]stores.Turn]
-	if knowledge {
-		facts = begin(w, policy.LayerKnowledge, w.a.knowledge, w.knowledgeReader())
-	}
 	if recent {
 		turns = begin(w, policy.LayerRecent, w.a.recent, w.recentReader(w.turnsWanted()))
+		w.lookBefore(&turns)
+	}
+	if knowledge {
+		facts = begin(w, policy.LayerKnowledge, w.a.knowledge, w.knowledgeReader())
 	}
 	if memory {
 		w.readRows()
@@ -112,6 +114,35 @@ func (w *walk) read() {
 	if turns.out != nil {
 		if o := turns.wait(w.bounded()); w.took(policy.LayerRecent, o.err, o.millis) {
 			w.turns = o.value
+		}
+	}
+}
+
+// shareOfBefore is how much of the time a search waits for the turn that its
+// words lean on: a read of the ledger is there long before, and one that hangs
+// must leave time to search without it.
+const shareOfBefore = 0.25
+
+// lookBefore takes what the user said in the turn before from the recorded
+// turns, where the words lean on it and the client has not sent it.
+func (w *walk) lookBefore(turns *pending[[]stores.Turn]) {
+	if !w.q.FollowUp || w.q.Before != "" || turns.out == nil {
+		return
+	}
+	ctx, cancel := shareOf(w.bounded(), shareOfBefore)
+	defer cancel()
+	o := turns.wait(ctx)
+	if late(o.err) {
+		return // it is waited for with the others
+	}
+	*turns = pending[[]stores.Turn]{}
+	if !w.took(policy.LayerRecent, o.err, o.millis) {
+		return
+	}
+	w.turns = o.value
+	for i := len(w.turns) - 1; i >= 0 && w.q.Before == ""; i-- {
+		if w.turns[i].Role == "user" {
+			w.q.Before = w.turns[i].Content
 		}
 	}
 }
