@@ -34,6 +34,20 @@ func leanOf(r *reading, s *scores, history bool) lean {
 	return free
 }
 
+// rests tells whether a message is to be looked up together with the turn
+// before. Beyond those that lean, which tells what kind of question they are,
+// that is any of a few words ("who approves it?", 怎么申请): it may say all of its
+// kind and yet nothing of its subject. Who greets or wants something written
+// does not go on asking.
+func rests(r *reading, s *scores, history bool) bool {
+	if leanOf(r, s, history) != free {
+		return true
+	}
+	return history && r.latin+r.han/2 <= fewWords && !r.first.has(smallTalk) && s.sum[chatAt] < 2
+}
+
+const fewWords = 4
+
 // depth is how many earlier messages of the user are read for what the
 // conversation is about, and TurnsRead counts the message itself as well.
 const (

@@ -121,8 +121,9 @@ func (c *Classifier) Classify(messages []Message, h Hints) Verdict {
 	g := takeGrams()
 	defer g.giveBack()
 	r, s := c.judge(text, g)
-	leaning := leanOf(&r, &s, len(messages) > 1 || h.Last != "")
-	v := Verdict{FollowUp: leaning != free}
+	history := len(messages) > 1 || h.Last != ""
+	leaning := leanOf(&r, &s, history)
+	v := Verdict{FollowUp: rests(&r, &s, history)}
 	if to, like, rule, ok := c.told(text, g, h.Examples); ok {
 		return v.with(to, like, "example", rule)
 	}
@@ -163,7 +164,7 @@ func (c *Classifier) leans(messages []Message, last Intent) bool {
 	g := takeGrams()
 	defer g.giveBack()
 	r, s := c.judge(messages[len(messages)-1].Text, g)
-	return leanOf(&r, &s, true) != free
+	return rests(&r, &s, true)
 }
 
 func bestOf(sum [3]float32) (best int) {

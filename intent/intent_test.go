@@ -138,6 +138,24 @@ func TestFollowUpOfAGivenIntent(t *testing.T) {
 	}
 }
 
+// TestFewWordsRestOnTheTurnBefore: they say what kind of question it is, and
+// not of what.
+func TestFewWordsRestOnTheTurnBefore(t *testing.T) {
+	for text, want := range map[string]bool{
+		"怎么申请？": true, "谁审批？": true, "需要什么材料？": true, "到什么时候？": true, "who has to approve?": true, "which form?": true, "how far ahead?": true,
+		"谢谢": false, "讲个笑话": false, "tell me a joke": false, "How many people may take part in the workshop?": false,
+	} {
+		for _, forced := range []string{"", "rag"} {
+			if v := shared.Classify(user("年假有几天？", text), Hints{Forced: forced}); v.FollowUp != want {
+				t.Errorf("%q, forced %q: %+v, want leaning %v", text, forced, v, want)
+			}
+		}
+		if v := shared.Classify(user(text), Hints{}); v.FollowUp {
+			t.Errorf("%q as a first message leans", text)
+		}
+	}
+}
+
 func TestStructure(t *testing.T) {
 	const table = "| item | sold |\n|---|---|\n| tea | 12 |\n| milk | 30 |"
 	const rows = "city,open,closed\nLyon,3,4\nPorto,5,1\nBern,2,2"
