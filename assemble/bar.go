@@ -81,13 +81,14 @@ func (b *bar) rest() float64 {
 }
 
 // passes tells whether the best cover, fit and cosine of what was found show
-// that it is on the question's subject.
+// that it is on the question's subject. A rare name shows it by itself: in a
+// Chinese question the words around it weigh more and may stand nowhere.
 func (b *bar) passes(best *candidate) bool {
 	away := b.deviations(best.cosine)
 	switch {
 	case b.strict && best.cover < b.floor:
 		return false
-	case b.floor <= 0 || best.cover >= b.sure || away >= nearAlone:
+	case b.floor <= 0 || best.cover >= b.sure || away >= nearAlone || best.named:
 		return true
 	case !b.unrelated.known:
 		return best.cover >= b.floor

@@ -32,11 +32,13 @@ type wordHit struct {
 	fused float64
 	cover float64
 	fit   float64
+	named bool
 }
 
 func (h *wordHit) take(hit stores.Hit, rank int) {
 	h.fused += 1 / float64(questionDamping+rank)
 	h.cover = max(h.cover, hit.Cover)
+	h.named = h.named || hit.Named
 	h.fit = max(h.fit, fitOfHit(hit))
 }
 
@@ -57,6 +59,7 @@ type candidate struct {
 	id      string
 	cover   float64
 	fit     float64
+	named   bool    // it holds a rare name of the question
 	cosine  float64 // 0 = vectors did not find it
 	words   float64 // of its place among the words' hits
 	near    float64 // of its place among the vectors' hits
@@ -81,7 +84,7 @@ func (r *knowledgeReader) takeWords(hits []wordHit, full bool) {
 	}
 	for rank, h := range hits {
 		c := r.candidate(h.id)
-		c.cover, c.fit, c.words = h.cover, h.fit, 1/float64(damping+rank)
+		c.cover, c.fit, c.named, c.words = h.cover, h.fit, h.named, 1/float64(damping+rank)
 	}
 }
 

@@ -125,6 +125,7 @@ func (r *knowledgeReader) onSubject() bool {
 		if c := &r.all[i]; c.passage != nil {
 			best.cover, best.fit = max(best.cover, c.cover), max(best.fit, c.fit)
 			best.cosine = max(best.cosine, c.cosine)
+			best.named = best.named || c.named && c.cover >= r.bar.floor
 		}
 	}
 	return r.bar.passes(&best)

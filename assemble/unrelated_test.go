@@ -79,6 +79,8 @@ func TestFloorByUnrelatedQuestions(t *testing.T) {
 		"less than by chance":         {hit: stores.Hit{ID: "a", Score: 60, Cover: 0.3, Spread: 30}, unrelated: stores.Hit{ID: "b", Score: 15, Cover: 0.1, Spread: 10}},
 		"more than by chance":         {hit: stores.Hit{ID: "a", Score: 15, Cover: 0.1, Spread: 5}, unrelated: stores.Hit{ID: "b", Score: 15, Cover: 0.1, Spread: 10}, want: true},
 		"more, yet nearly nothing":    {hit: stores.Hit{ID: "a", Score: 60, Cover: 0.02, Spread: 10}, unrelated: stores.Hit{ID: "b", Score: 15, Cover: 0.1, Spread: 10}},
+		"a rare name":                 {hit: stores.Hit{ID: "a", Score: 4, Cover: 0.3, Named: true}, unrelated: stores.Hit{ID: "b", Score: 16, Cover: 0.28}, want: true},
+		"a rare name, and no more":    {hit: stores.Hit{ID: "a", Score: 4, Cover: 0.2, Named: true}, unrelated: stores.Hit{ID: "b", Score: 16, Cover: 0.28}},
 		"only the probe is for it":    {hit: stores.Hit{ID: "a", Score: 100, Cover: 0.3}, unrelated: stores.Hit{ID: "b", Score: 4, Cover: 0.2}, strict: true},
 		"the probe, and much covered": {hit: stores.Hit{ID: "a", Score: 25, Cover: 0.5}, unrelated: stores.Hit{ID: "b", Score: 4, Cover: 0.2}, strict: true, want: true},
 	} {

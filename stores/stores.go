@@ -284,6 +284,9 @@ type Hit struct {
 	Score float64 // BM25; comparable within one answer only
 	// Cover is the share of the query's rarity that the passage covers, 0-1.
 	Cover float64
+	// Named: the passage holds a rare name (a product, a code) of a query whose
+	// other words are in a script without spaces.
+	Named bool
 	// Spread is how much scores of this query differ by chance, but for a factor
 	// that is the index's own. 0 = it is not known.
 	Spread float64

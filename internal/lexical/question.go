@@ -35,6 +35,7 @@ type Question struct {
 	Terms []Asked // distinct
 	index map[int64]int
 	cover coverage
+	named Mask
 	cuts  []Term
 	// Spread is, after Weigh, how much passages differ in what they have of the
 	// question by chance, in units of its terms' weights: things that have nothing
@@ -120,7 +121,7 @@ func (q *Question) Weigh(passages int) {
 		squares += q.Terms[i].Weight * q.Terms[i].Weight
 	}
 	q.Spread = math.Sqrt(squares)
-	q.cover = newCoverage(q, passages)
+	q.cover, q.named = newCoverage(q, passages), q.names(passages)
 }
 
 // Cover returns the share, 0-1, of the question's rarity that a passage with

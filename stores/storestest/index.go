@@ -144,6 +144,8 @@ func indexChineseWords(t *testing.T, open func() indexTest) {
 			t.Errorf("%s: %v, want %s first", query, hits, first)
 		} else if hits[0].Cover < 0.3 {
 			t.Errorf("%s: cover %.2f", query, hits[0].Cover)
+		} else if want := query == "ROLLBACK 脚本"; hits[0].Named != want {
+			t.Errorf("%s: named %v", query, !want)
 		}
 	}
 	for _, query := range []string{"", "？", "《》", "zebra", "\x00\xff", `"; DROP TABLE posting; --`, "* NEAR -"} {

@@ -322,7 +322,7 @@ func (r *reader) name(ctx context.Context, tenant int64, best []found, q questio
 	for i, f := range best {
 		keys[i] = tenant<<numberBits | f.num
 		place[keys[i]] = i
-		hits[i] = stores.Hit{Score: float64(f.score), Cover: q.Cover(f.mask), Spread: q.Spread}
+		hits[i] = stores.Hit{Score: float64(f.score), Cover: q.Cover(f.mask), Named: q.Named(f.mask), Spread: q.Spread}
 	}
 	list, err := json.Marshal(keys)
 	if err != nil {

@@ -118,7 +118,7 @@ func rank(q *lexical.Question, found []candidate, scale *lexical.Scale) []stores
 			mask.Set(t.Bit)
 			score += scale.Score(float32(t.Weight), counts, f.holds.length)
 		}
-		hits[i] = stores.Hit{ID: f.id, Score: float64(score), Cover: q.Cover(mask), Spread: q.Spread}
+		hits[i] = stores.Hit{ID: f.id, Score: float64(score), Cover: q.Cover(mask), Named: q.Named(mask), Spread: q.Spread}
 	}
 	// One that holds nothing but terms beyond what is counted was asked for
 	// before it was known which these are.
