@@ -82,7 +82,7 @@ func newCoverage(q *Question, passages int) coverage {
 }
 
 // loneWord reports whether the question is one pair that no passage has: then
-// its characters are asked for, so that 營造 still finds 营造.
+// its characters are asked for, so that 営造 still finds 营造.
 func (q *Question) loneWord() bool {
 	return len(q.cuts) == 3 && q.cuts[0].after && q.cuts[2].before && q.Terms[q.index[q.cuts[1].Hash]].DF == 0
 }

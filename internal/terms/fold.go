@@ -8,7 +8,7 @@ import (
 )
 
 // Normalize folds what looks alike: compatibility forms (full-width letters
-// and digits) and case. Traditional and simplified characters stay apart.
+// and digits) and case. Traditional and simplified characters stay apart here.
 func Normalize(text string) string {
 	low, _ := Fold(text)
 	return low

@@ -2,7 +2,8 @@
 // single characters of scripts that put no spaces between words (Chinese,
 // Japanese, Korean, Thai), whole words and numbers of everything else. Every
 // index and every scorer uses these terms, so that a question and a text are
-// always cut alike. It knows nothing of any corpus, index or weight.
+// always cut alike. Traditional Chinese is cut as simplified, so that either finds
+// the other. It knows nothing of any corpus, index or weight.
 package terms
 
 import (
@@ -12,7 +13,7 @@ import (
 )
 
 // Version names the way of cutting; an index made by another one is rebuilt.
-const Version = "2"
+const Version = "3"
 
 // maxWord is the bytes of the longest word that anybody types; longer ones
 // are noise such as base64 and left out.
@@ -25,7 +26,7 @@ func Of(text string) []string { return Append(nil, text) }
 // gives its characters and pairs by turns: 一, 一二, 二, 二三, 三. A word joined by
 // signs gives itself and then its pieces.
 func Append(dst []string, text string) []string {
-	text = Normalize(text)
+	text = simplify(Normalize(text))
 	for i := 0; i < len(text); {
 		switch kind, n := kindAt(text, i); kind {
 		case unspacedKind:
