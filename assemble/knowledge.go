@@ -68,6 +68,9 @@ func (w *walk) knowledgeReader() func(context.Context) (knowledgeRead, error) {
 		documents: w.open.Documents, bar: barOf(w.plan.Floor, w.language()), at: map[string]int{},
 	}
 	r.bar.strict = w.plan.Strict
+	if asked := askedAtLast(w.q.Words); asked != "" && !w.leans() {
+		return r.orElse(strings.Clone(shorten(asked, maxQuery)))
+	}
 	return r.read
 }
 
