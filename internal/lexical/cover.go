@@ -59,8 +59,15 @@ func newCoverage(q *Question, passages int) coverage {
 		}
 		seen[key] = true
 		rarity := math.Inf(1)
+		whole, part := q.standing(cut.Hash)
+		if part >= 0 && q.Terms[part].Bit >= 0 {
+			unit.terms.Set(q.Terms[part].Bit)
+		}
 		for _, j := range near {
 			term := q.Terms[q.index[q.cuts[j].Hash]]
+			if whole >= 0 {
+				term = q.Terms[whole]
+			}
 			// The commoner of two pairs is the more likely word.
 			rarity = min(rarity, math.Log(1+n/float64(term.DF+1)))
 			weak = weak || q.cuts[j].Weak

@@ -31,8 +31,11 @@ func (q *Question) names(passages int) (m Mask) {
 }
 
 // isName reports whether a term is a word of two letters or more that is no
-// function word, or has a letter beside its digits.
+// function word, has a letter beside its digits, or is such a word in two.
 func (t *Asked) isName() bool {
+	if t.Class == Phrase {
+		return lettersMeetDigits(t.Text, t.next)
+	}
 	if t.Class != Word || t.Weak || len(t.Text) < 2 || !asciiWord(t.Text) {
 		return false
 	}

@@ -37,6 +37,8 @@ type Question struct {
 	cover coverage
 	named Mask
 	cuts  []Term
+	// others are words that have another way of writing in Terms.
+	others []glued
 	// Spread is, after Weigh, how much passages differ in what they have of the
 	// question by chance, in units of its terms' weights: things that have nothing
 	// to do with each other add up by their squares.
@@ -82,6 +84,7 @@ func newQuestion(cuts []Term) *Question {
 		q.index[c.Hash] = len(q.Terms)
 		q.Terms = append(q.Terms, Asked{Term: c, Repeat: 1, Weight: w})
 	}
+	q.addOther(cuts)
 	return q
 }
 
@@ -104,13 +107,15 @@ func withoutShort(cuts []Term) []Term {
 // keeps the heaviest.
 func (q *Question) Weigh(passages int) {
 	n := float64(passages)
-	order := make([]int, len(q.Terms))
+	q.chooseOther()
+	order := make([]int, 0, len(q.Terms))
 	for i := range q.Terms {
 		term := &q.Terms[i]
 		df := float64(term.DF)
 		term.Weight *= float64(term.Repeat) * math.Log(1+(n-df+0.5)/(df+0.5))
-		term.Bit = -1
-		order[i] = i
+		if term.Bit = -1; term.Weight > 0 {
+			order = append(order, i)
+		}
 	}
 	slices.SortFunc(order, func(i, j int) int {
 		return cmp.Or(cmp.Compare(q.Terms[j].Weight, q.Terms[i].Weight), cmp.Compare(i, j))

@@ -39,6 +39,7 @@ func RunIndex(t *testing.T, open IndexOpener) {
 		test func(*testing.T, func() indexTest)
 	}{
 		{"ChineseWords", indexChineseWords},
+		{"GluedWords", indexGluedWords},
 		{"OtherTenant", indexOtherTenant},
 		{"Replace", indexReplace},
 		{"History", indexHistory},
