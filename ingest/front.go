@@ -32,6 +32,8 @@ const (
 
 var (
 	frontKey = regexp.MustCompile(`^["']?\pL[\pL\pN_-]*["']?[ \t]*:(?:[ \t]|$)`)
+	// beforeFront are blank lines and remarks to be found before front matter.
+	beforeFront = regexp.MustCompile(`^(?:\s*<!--(?s:.*?)-->[ \t]*\n|\n)*`)
 	// latinKey matches a block whose first line that is no remark begins so.
 	latinKey = regexp.MustCompile(`^(?:[ \t]*(?:#.*)?\n)*["']?[A-Za-z]`)
 	// ownKey begins a line that means something to Strata. A block with one
@@ -100,17 +102,17 @@ func decodeAll(body []byte) (string, error) {
 
 // frontBlock returns the lines between the first line, of three dashes, and
 // the closing one, and the text behind that. block is "" where what follows the
-// first line is no key. Blank lines may come before: they stand at the head of
-// block, so that the lines in it keep their numbers.
+// first line is no key. Blank lines and remarks may come before: block begins
+// with as many lines, so that those in it keep their numbers.
 func frontBlock(text string) (block, rest string, closed bool) {
-	opening, body, _ := strings.Cut(strings.TrimLeft(text, "\n"), "\n")
-	skipped := len(text) - len(strings.TrimLeft(text, "\n"))
-	if strings.TrimRight(opening, " \t") != "---" || skipped > maxFront {
+	before := len(beforeFront.FindString(text[:min(len(text), maxFront)]))
+	opening, body, _ := strings.Cut(text[before:], "\n")
+	if strings.TrimRight(opening, " \t") != "---" {
 		return "", "", false
 	}
 	defer func() {
 		if block != "" {
-			block = text[:skipped] + block
+			block = strings.Repeat("\n", strings.Count(text[:before], "\n")) + block
 		}
 	}()
 	keyed := false

@@ -88,6 +88,7 @@ func TestFrontMatterLoosely(t *testing.T) {
 	for _, text := range []string{
 		"--- \t\ngroups: [hr]\n---\nText.\n",
 		"\n\n---\ngroups: [hr]\n---\nText.\n",
+		"<!-- SPDX-License-Identifier: MIT -->\n\n<!--\nof the people team\n---\n-->\n---\ngroups: [hr]\n---\nText.\n",
 		"---\n部门: 人事\ngroups: [hr]\n---\nText.\n",
 		"---\nÉtat: final\n# of the people team\ngroups: [hr]\n---\nText.\n",
 	} {
