@@ -274,18 +274,24 @@ func TestXLSXMerged(t *testing.T) {
 // if it has nothing but names there.
 func TestXLSXWideHead(t *testing.T) {
 	for _, tt := range []struct {
-		next [3]any
-		want []string
+		merged string
+		rows   [][]any
+		want   []string
 	}{
-		{[3]any{"Tea", 3, 4}, []string{"head Item|Price|Price", "row2 Tea|3|4", "row3 Rice|5|6"}},
-		{[3]any{"Tea", "low", "high"}, []string{"head Item|Price|Price", "row2 Tea|low|high", "row3 Rice|5|6"}},
-		{[3]any{nil, 2024, 2025}, []string{"head Item|Price 2024|Price 2025", "row3 Rice|5|6"}},
+		{"B1:C1", [][]any{{"Item", "Price"}, {"Tea", 3, 4}, {"Rice", 5, 6}}, []string{"head Item|Price|Price", "row2 Tea|3|4", "row3 Rice|5|6"}},
+		{"B1:C1", [][]any{{"Item", "Price"}, {"Tea", "low", "high"}, {"Rice", 5, 6}}, []string{"head Item|Price|Price", "row2 Tea|low|high", "row3 Rice|5|6"}},
+		{"B1:C1", [][]any{{"Item", "Price"}, {nil, 2024, 2025}, {"Rice", 5, 6}}, []string{"head Item|Price 2024|Price 2025", "row3 Rice|5|6"}},
+		{"A1:B1,C1:D1", [][]any{{"Item", nil, "Price"}, {"Tea", "green", 3, 4}}, []string{"head Item|Item|Price|Price", "row2 Tea|green|3|4"}},
+		{"A1:B1,C1:D1", [][]any{{"Item", nil, "Price"}, {"name", "kind", "old", "new"}, {"Tea", "green", 3, 4}}, []string{"head Item name|Item kind|Price old|Price new", "row3 Tea|green|3|4"}},
 	} {
 		f := excelize.NewFile()
-		for i, row := range [][3]any{{"Item", "Price", nil}, tt.next, {"Rice", 5, 6}} {
-			_ = f.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), new(row[:]))
+		for i, row := range tt.rows {
+			_ = f.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row)
 		}
-		_ = f.MergeCell("Sheet1", "B1", "C1")
+		for cells := range strings.SplitSeq(tt.merged, ",") {
+			from, to, _ := strings.Cut(cells, ":")
+			_ = f.MergeCell("Sheet1", from, to)
+		}
 		var b bytes.Buffer
 		if err := f.Write(&b); err != nil {
 			t.Fatal(err)
