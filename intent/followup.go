@@ -39,11 +39,8 @@ func leanOf(r *reading, s *scores, history bool) lean {
 // that is any of a few words ("who approves it?", 怎么申请): it may say all of its
 // kind and yet nothing of its subject. Who greets or wants something written
 // does not go on asking.
-func rests(r *reading, s *scores, history bool) bool {
-	if leanOf(r, s, history) != free {
-		return true
-	}
-	return history && r.latin+r.han/2 <= fewWords && !r.first.has(smallTalk) && s.sum[chatAt] < 2
+func rests(leaning lean, r *reading, s *scores, history bool) bool {
+	return leaning != free || history && r.latin+r.han/2 <= fewWords && !r.first.has(smallTalk) && s.sum[chatAt] < 2
 }
 
 const fewWords = 4

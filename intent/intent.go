@@ -123,7 +123,7 @@ func (c *Classifier) Classify(messages []Message, h Hints) Verdict {
 	r, s := c.judge(text, g)
 	history := len(messages) > 1 || h.Last != ""
 	leaning := leanOf(&r, &s, history)
-	v := Verdict{FollowUp: rests(&r, &s, history)}
+	v := Verdict{FollowUp: rests(leaning, &r, &s, history)}
 	if to, like, rule, ok := c.told(text, g, h.Examples); ok {
 		return v.with(to, like, "example", rule)
 	}
@@ -164,7 +164,7 @@ func (c *Classifier) leans(messages []Message, last Intent) bool {
 	g := takeGrams()
 	defer g.giveBack()
 	r, s := c.judge(messages[len(messages)-1].Text, g)
-	return rests(&r, &s, true)
+	return rests(leanOf(&r, &s, true), &r, &s, true)
 }
 
 func bestOf(sum [3]float32) (best int) {
