@@ -65,6 +65,7 @@ type candidate struct {
 	near    float64 // of its place among the vectors' hits
 	asked   bool    // the ledger was
 	passage *stores.Passage
+	print   *fingerprint // nil: not made yet
 }
 
 func (r *knowledgeReader) candidate(id string) *candidate {

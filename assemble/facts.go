@@ -15,14 +15,17 @@ func (w *walk) offerKnowledge(p policy.LayerPlan) {
 		want = usualFacts
 	}
 	o := offer{layer: policy.LayerKnowledge, share: p.Share}
-	var prints []fingerprint
+	var prints []*fingerprint
 	for i := range w.found {
 		f := &w.found[i]
 		if w.q.Request != nil && w.q.Request(f.passage.Text) {
 			w.skip(policy.LayerKnowledge, "visible", f.passage.ID)
 			continue
 		}
-		fp := fingerprintOf(f.passage.Text)
+		fp := f.print
+		if fp == nil {
+			fp = fingerprintOf(f.passage.Text)
+		}
 		if slices.ContainsFunc(prints, fp.repeats) {
 			w.skip(policy.LayerKnowledge, "duplicate", f.passage.ID)
 			continue

@@ -153,6 +153,9 @@ func (w *walk) tookFacts(r *knowledgeRead) {
 	for _, id := range r.under {
 		w.skip(policy.LayerKnowledge, "floor", id)
 	}
+	for _, id := range r.copies {
+		w.skip(policy.LayerKnowledge, "duplicate", id)
+	}
 	for _, what := range r.left {
 		w.skipped = append(w.skipped, Skipped{Name: string(policy.LayerKnowledge), Reason: what})
 		if w.reason == "" {

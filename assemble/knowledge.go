@@ -26,14 +26,16 @@ var depths = [...]int{50, 400, 4000}
 type found struct {
 	passage *stores.Passage
 	cover   float64
-	cosine  float64 // 0 where vectors did not find it
+	cosine  float64      // 0 where vectors did not find it
+	print   *fingerprint // nil: not made yet
 }
 
 type knowledgeRead struct {
-	found []found  // best first
-	under []string // ids of the best that do not fit well enough
-	near  bool     // vectors were looked through
-	left  []string // what was done without: vectors_late, rerank_failed
+	found  []found  // best first
+	under  []string // ids of the best that do not fit well enough
+	copies []string // ids of the best that say what a better one does
+	near   bool     // vectors were looked through
+	left   []string // what was done without: vectors_late, rerank_failed
 }
 
 // questions are what is searched for. A follow-up leans on the turn before and
@@ -98,22 +100,13 @@ func (r knowledgeReader) read(ctx context.Context) (knowledgeRead, error) {
 	if err := r.gather(ctx); err != nil {
 		return knowledgeRead{}, err
 	}
-	var under []string
-	order := r.order()
-	for _, i := range order {
-		if c := &r.all[i]; c.passage != nil && r.bar.clears(c) {
-			r.found = append(r.found, found{c.passage, c.cover, c.cosine})
-		} else if !c.asked && len(under) < maxSkipped {
-			under = append(under, c.id)
-		}
-	}
-	under = r.readable(ctx, under)
+	under := r.readable(ctx, r.take())
 	if len(r.found) > 0 && !r.onSubject() {
 		var ids []string
 		for _, f := range r.found {
 			ids = append(ids, f.passage.ID)
 		}
-		r.found, under = nil, append(ids, under...)
+		r.found, r.copies, under = nil, nil, append(ids, under...)
 	}
 	r.under = under[:min(len(under), maxSkipped)]
 	r.rerank(ctx)
@@ -139,27 +132,18 @@ func (r *knowledgeReader) onSubject() bool {
 func (r *knowledgeReader) gather(ctx context.Context) error {
 	for i, limit := range depths {
 		err := r.look(ctx, limit, i > 0)
-		served := r.served()
+		served, copies := r.served()
+		crowded := copies > 0 && served+copies >= r.want // by copies
 		switch {
 		case err != nil && served > 0:
 			return nil // no time to look deeper
 		case err != nil:
 			return err
-		case served >= r.want || r.lost == 0 || !r.full:
+		case served >= r.want || r.lost == 0 && !crowded || !r.full:
 			return nil
 		}
 	}
 	return nil
-}
-
-// served is how many of the passages that fit were read.
-func (r *knowledgeReader) served() (n int) {
-	for i := range r.all {
-		if c := &r.all[i]; c.passage != nil && r.bar.clears(c) {
-			n++
-		}
-	}
-	return n
 }
 
 // look searches by words and by vectors, side by side, and reads what the
@@ -232,9 +216,10 @@ func place(at map[string]int, id string, next int) (i int, there bool) {
 	return i, there
 }
 
-// texts reads the best that fit until there are enough, some at a time.
+// texts reads the best that fit until there are enough, some at a time. Those
+// that say what a better one does take no place.
 func (r *knowledgeReader) texts(ctx context.Context) error {
-	order := r.order()
+	order, kept := r.order(), r.newUnlike()
 	enough := r.want + spare
 	for n := enough; ; n = min(2*n, maxRead) {
 		var some []int
@@ -252,7 +237,7 @@ func (r *knowledgeReader) texts(ctx context.Context) error {
 			case !r.bar.clears(c) || slices.Contains(r.best, i) && !c.asked:
 			case !c.asked:
 				some = append(some, i)
-			case c.passage != nil:
+			case c.passage != nil && kept.take(i):
 				served++
 			}
 		}

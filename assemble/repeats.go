@@ -17,8 +17,8 @@ const (
 	fewRuns  = 8   // below it all runs are compared
 )
 
-func fingerprintOf(text string) fingerprint {
-	return fingerprint{runs: runsOf(text, 3), text: text}
+func fingerprintOf(text string) *fingerprint {
+	return &fingerprint{runs: runsOf(text, 3), text: text}
 }
 
 // runsOf returns the runs whose digests have none of mask's bits.
@@ -38,7 +38,7 @@ func runsOf(text string, mask uint64) []uint64 {
 
 // repeats reports whether the text says hardly anything that the other one
 // does not: a rule with another number is another rule.
-func (fp fingerprint) repeats(other fingerprint) bool {
+func (fp *fingerprint) repeats(other *fingerprint) bool {
 	if fp.text == other.text {
 		return true
 	}
