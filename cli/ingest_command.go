@@ -321,10 +321,10 @@ func (p *program) ingestFiles(ctx context.Context, u *upload) error {
 			p.fail(u, f.id, f.path, s.err)
 		case s.Unchanged:
 			u.unchanged++
-			fmt.Fprintf(p.stdout, "unchanged  %s\n", plain(f.id))
+			fmt.Fprintf(p.stdout, "unchanged  %s%s\n", plain(f.id), lost(": ", s.Result))
 		default:
 			u.stored++
-			fmt.Fprintf(p.stdout, "%-10s %s: version %d, %d passages\n", s.Status, plain(f.id), s.Version, s.Passages)
+			fmt.Fprintf(p.stdout, "%-10s %s: version %d, %d passages%s\n", s.Status, plain(f.id), s.Version, s.Passages, lost("; ", s.Result))
 		}
 	}
 	return nil

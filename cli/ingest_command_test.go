@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"strata/admin"
+	"strata/admin/admintest"
 	"strata/cli"
 	"strata/ingest"
 )
@@ -27,6 +30,30 @@ func tree(t *testing.T, files map[string]string) string {
 		}
 	}
 	return dir
+}
+
+// scans tells of every document that pages of it have no text.
+type scans struct{ *admintest.Store }
+
+func (s scans) Put(ctx context.Context, tenant string, source ingest.Source) (ingest.Result, error) {
+	source.Body, source.File = []byte("Text."), ""
+	r, err := s.Store.Put(ctx, tenant, source)
+	r.Textless, r.Pages = 9, 10
+	return r, err
+}
+
+// TestIngestScans: pages without text are told of, of jobs too.
+func TestIngestScans(t *testing.T) {
+	store := admintest.New()
+	cfg := store.Config()
+	cfg.Ingester = scans{store}
+	server := httptest.NewServer(admin.New(cfg))
+	defer server.Close()
+	dir := tree(t, map[string]string{"a.txt": "Text.", "large.txt": strings.Repeat("Text.\n", 2<<20)})
+	const hint = "9 of 10 pages have no text (scanned?)"
+	ok(t, server.URL, []string{"ingest", dir}, "published  a.txt: version 1, 1 passages; "+hint+"\n", "published  large.txt: version 1, 1 passages; "+hint+"\n")
+	ok(t, server.URL, []string{"ingest", dir}, "unchanged  a.txt: "+hint+"\n")
+	ok(t, server.URL, []string{"docs", "jobs"}, "NOTE", hint)
 }
 
 func TestIngestVerb(t *testing.T) {

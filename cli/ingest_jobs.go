@@ -81,6 +81,17 @@ func (j *shownJob) where() string {
 	return fmt.Sprintf("%s, %d of %d passages", j.Stage, j.Done, j.Total)
 }
 
+// lost tells behind sep what of a document nobody will find, "" for nothing.
+func lost(sep string, r ingest.Result) string {
+	switch r.Textless {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("%s1 of %d pages has no text (scanned?)", sep, r.Pages)
+	}
+	return fmt.Sprintf("%s%d of %d pages have no text (scanned?)", sep, r.Textless, r.Pages)
+}
+
 func (p *program) docsJobsCommand() *cobra.Command {
 	var t target
 	cmd := &cobra.Command{
@@ -91,8 +102,8 @@ func (p *program) docsJobsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return listing(p, c, "/v1/jobs", "jobs", nil, paging{}, []string{"JOB", "DOCUMENT", "STATUS", "STAGE", "DONE", "OF", "ERROR"}, func(j shownJob) []string {
-				return []string{j.Job, j.ID, j.Status, j.Stage, strconv.Itoa(j.Done), strconv.Itoa(j.Total), j.Error.Message}
+			return listing(p, c, "/v1/jobs", "jobs", nil, paging{}, []string{"JOB", "DOCUMENT", "STATUS", "STAGE", "DONE", "OF", "NOTE"}, func(j shownJob) []string {
+				return []string{j.Job, j.ID, j.Status, j.Stage, strconv.Itoa(j.Done), strconv.Itoa(j.Total), j.Error.Message + lost("", j.Result)}
 			})
 		},
 	}

@@ -245,6 +245,26 @@ func TestPagesOfPassages(t *testing.T) {
 	}
 }
 
+// TestTextlessPages: a worker's count of pages without text is told of a
+// document that is put, also when it is unchanged.
+func TestTextlessPages(t *testing.T) {
+	f, _ := apart(t, worker(ingest.WorkerCommand))
+	pdf := longPDF(3)
+	for _, page := range [][]byte{[]byte("Line 0 of page 2 "), []byte("Line 0 of page 3 ")} {
+		at := bytes.LastIndex(pdf[:bytes.Index(pdf, page)], []byte("BT"))
+		to := at + bytes.Index(pdf[at:], []byte("ET"))
+		copy(pdf[at:], append([]byte("BI /W 1 /H 1 /CS /G /BPC 8 ID 0 EI"), bytes.Repeat([]byte(" "), to+2-at-34)...))
+	}
+	for range 2 {
+		if r, err := f.Put(t.Context(), "t1", ingest.Source{ID: "a.pdf", Body: pdf}); err != nil || r.Textless != 2 || r.Pages != 3 {
+			t.Errorf("%v, %+v", err, r)
+		}
+	}
+	if r, err := f.Put(t.Context(), "t1", ingest.Source{ID: "b.pdf", Body: longPDF(3)}); err != nil || r.Textless != 0 || r.Pages != 0 {
+		t.Errorf("%v, %+v", err, r)
+	}
+}
+
 // TestOfficeByFirstBytes: what is named first says what a file is; it may hold
 // a file of another kind.
 func TestOfficeByFirstBytes(t *testing.T) {

@@ -25,6 +25,8 @@ type builder struct {
 
 	columns []string // of the table begun last
 	records bool     // its rows name their columns
+
+	textless, pages int // what Textless told
 }
 
 var _ extract.Sink = (*builder)(nil)
@@ -182,6 +184,8 @@ func (b *builder) record(cells []string) {
 func inCell(s string) string { return strings.ReplaceAll(oneLine(s), "|", `\|`) }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func (b *builder) Textless(pages, of int) { b.textless, b.pages = pages, of }
 
 func (b *builder) Page(what string, n int) { b.pageAt(b.text.Len(), what, n) }
 

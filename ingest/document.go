@@ -27,6 +27,8 @@ type facts struct {
 	Groups    []string  `json:"groups,omitempty"`
 	Effective time.Time `json:"effective,omitzero"`
 	Expires   time.Time `json:"expires,omitzero"`
+	Textless  int       `json:"textless,omitempty"` // pages that show something and have no text
+	Pages     int       `json:"pages,omitempty"`    // of the document, where some of them are such
 }
 
 // reading is one document that is read.
@@ -77,7 +79,7 @@ func (r reading) extract(split *splitter) (facts, error) {
 	if b.title == "" && r.format != format(extract.XLSX) { // a sheet's name says less than the file's
 		b.title = b.first
 	}
-	return facts{Title: b.title}, nil
+	return facts{Title: b.title, Textless: b.textless, Pages: b.pages}, nil
 }
 
 // text reads plain text and Markdown, window by window.
@@ -97,7 +99,7 @@ func (r reading) text(split *splitter) (f facts, err error) {
 			if meta, text, err = cutFront(text); err != nil {
 				return f, err
 			}
-			f = facts{meta.Title, meta.Groups, meta.Effective, meta.Expires}
+			f = facts{Title: meta.Title, Groups: meta.Groups, Effective: meta.Effective, Expires: meta.Expires}
 		}
 		var blocks []block
 		if r.format == markdown {

@@ -17,7 +17,7 @@ func BusyFor(size int64) time.Duration {
 // ReadApart is the same as Put does it, and returns how many passages there
 // are.
 func ReadApart(ctx context.Context, g *Ingester, src Source) (n int, err error) {
-	d, done, err := g.parse(ctx, src)
+	d, _, done, err := g.parse(ctx, src)
 	if err != nil {
 		return 0, err
 	}

@@ -134,6 +134,10 @@ type Result struct {
 	Passages  int    `json:"passages"`
 	Unchanged bool   `json:"unchanged"` // equal to the newest version; nothing was written
 	Vectors   string `json:"vectors"`   // none, pending or ready
+	// Of a PDF of which some pages show something and have no text: how many,
+	// and how many pages it has.
+	Textless int `json:"pages_without_text,omitempty"`
+	Pages    int `json:"pages,omitempty"`
 }
 
 // What a version is when Put returns.
@@ -165,7 +169,7 @@ func (g *Ingester) Put(ctx context.Context, tenant string, src Source) (Result, 
 		report = func(Progress) {}
 	}
 	report(Progress{Stage: "reading"})
-	draft, done, err := g.parse(ctx, src)
+	draft, said, done, err := g.parse(ctx, src)
 	if err != nil {
 		return Result{}, err
 	}
@@ -175,7 +179,7 @@ func (g *Ingester) Put(ctx context.Context, tenant string, src Source) (Result, 
 		return Result{}, err
 	}
 	g.Notify()
-	r := Result{ID: src.ID, Version: put.Version, Passages: put.Passages, Unchanged: put.Unchanged}
+	r := Result{ID: src.ID, Version: put.Version, Passages: put.Passages, Unchanged: put.Unchanged, Textless: said.Textless, Pages: said.Pages}
 	there := 0
 	indexed := func(passages int) {
 		there += passages
@@ -186,12 +190,13 @@ func (g *Ingester) Put(ctx context.Context, tenant string, src Source) (Result, 
 	return r, nil
 }
 
-// parse makes a draft, which is good until done is called. What is no text, or
-// a large one, is read by a worker, one at a time.
-func (g *Ingester) parse(ctx context.Context, src Source) (d stores.Draft, done func(), err error) {
+// parse makes a draft, which is good until done is called, and tells what a
+// worker found besides. What is no text, or a large one, is read by a worker,
+// one at a time.
+func (g *Ingester) parse(ctx context.Context, src Source) (d stores.Draft, said facts, done func(), err error) {
 	o, err := src.open(g.count)
 	if err != nil {
-		return d, nil, err
+		return d, said, nil, err
 	}
 	defer o.close()
 	here := !o.format.extracted() && o.size <= largeSize
@@ -203,22 +208,22 @@ func (g *Ingester) parse(ctx context.Context, src Source) (d stores.Draft, done 
 	case room <- struct{}{}:
 		defer func() { <-room }()
 	case <-ctx.Done():
-		return d, nil, ctx.Err()
+		return d, said, nil, ctx.Err()
 	}
 	if here {
 		err := o.parseHere(ctx)
-		return o.draft, func() {}, err
+		return o.draft, said, func() {}, err
 	}
 	p, err := readApart(ctx, g.worker, g.tmp, o.reading, o.file)
 	if err != nil {
-		return d, nil, err
+		return d, said, nil, err
 	}
 	o.draft.Passages, o.draft.More = p.list, p.more
 	if err := finish(&o.draft, p.facts); err != nil {
 		p.close()
-		return d, nil, err
+		return d, said, nil, err
 	}
-	return o.draft, p.close, nil
+	return o.draft, p.facts, p.close, nil
 }
 
 // publish works the outbox until a version is done and tells what it and its

@@ -55,6 +55,9 @@ type Sink interface {
 	// Page tells that what follows stands on page n of the file; what is the
 	// word for it, "page" or "slide".
 	Page(what string, n int)
+	// Textless tells that so many of a file's pages show something and have no
+	// text. It comes once, if there is one.
+	Textless(pages, of int)
 	// Markdown is text with structure of its own.
 	Markdown(text string) error
 }

@@ -38,6 +38,7 @@ func (r *recorder) Row(cells []string, n int) error {
 	return r.add("row%d %s", n, strings.Join(cells, "|"))
 }
 func (r *recorder) Page(what string, n int)    { _ = r.add("%s %d", what, n) }
+func (r *recorder) Textless(pages, of int)     { _ = r.add("textless %d of %d", pages, of) }
 func (r *recorder) Markdown(text string) error { return r.add("md %s", text) }
 
 func read(kind extract.Kind, body []byte, limits extract.Limits) ([]string, error) {

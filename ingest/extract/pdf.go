@@ -30,11 +30,15 @@ func readPDF(f File, sink Sink) error {
 	}
 	fonts := fontCache{}
 	p := pageReader{sink: sink, look: survey(pages, fonts)}
-	failed := 0
+	failed, textless := 0, 0
 	for i, page := range pages {
-		lines, err := linesOf(page, fonts)
-		if err != nil && len(lines) == 0 {
+		lines, drew, err := linesOf(page, fonts)
+		unread := err != nil && len(lines) == 0
+		if unread {
 			failed++
+		}
+		if (drew || unread) && p.look.onlyRunning(lines, i+1) {
+			textless++
 		}
 		if err := p.page(i+1, lines); err != nil {
 			return err
@@ -45,6 +49,9 @@ func readPDF(f File, sink Sink) error {
 	}
 	if failed > 0 && failed == len(pages) {
 		return fmt.Errorf("%w: no page can be read", ErrDamaged)
+	}
+	if textless > 0 {
+		sink.Textless(textless, len(pages))
 	}
 	return nil
 }

@@ -54,6 +54,7 @@ type canvas struct {
 	buf       strings.Builder // of the last line
 	shown     map[string]place
 	fresh     bool // what comes next begins a line
+	drew      bool // a picture, or a form that is not empty
 }
 
 // place is where a text was drawn last.
@@ -70,23 +71,27 @@ const (
 )
 
 // linesOf returns the lines of text of a page in the order in which they are
-// drawn. With an error come the lines before it.
-func linesOf(page pdf.Page, fonts fontCache) (lines []textLine, err error) {
+// drawn, and whether it draws what may hold more: a picture or a form. What
+// belongs to fields is not looked at for that: empty ones have frames. With an
+// error comes what was before it.
+func linesOf(page pdf.Page, fonts fontCache) (lines []textLine, drew bool, err error) {
 	c := &canvas{drawing: drawing{ctm: identity, stretch: 1}, text: identity, lineStart: identity, fonts: fonts}
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%w: a page: %.200v", ErrDamaged, v)
 		}
 		c.endLine()
-		lines = c.lines
+		lines, drew = c.lines, c.drew
 		for i := range len(lines) - 1 {
 			lines[i].spaceBelow = lines[i].y - lines[i+1].y
 		}
 	}()
 	c.resources = inherited(page.V, "Resources")
 	c.run(page.V.Key("Contents"))
+	pictures := c.drew
 	c.fields(page.V)
-	return nil, nil
+	c.drew = pictures
+	return nil, false, nil
 }
 
 // inherited is what a page says, or one of those above it. Above may be a loop.
@@ -146,6 +151,10 @@ func (c *canvas) operator(op string, args []pdf.Value) {
 		if len(args) == 1 {
 			c.form(c.resources.Key("XObject").Key(args[0].Name()))
 		}
+	case "BI":
+		c.drew = true
+	case "f", "F", "f*", "B", "B*", "b", "b*", "S", "s", "sh":
+		c.drew = c.drew || c.depth > 0 // lines of the page itself are a frame or a rule
 	case "BT":
 		c.text, c.lineStart = identity, identity
 	case "Tf":
@@ -196,6 +205,9 @@ func (c *canvas) move(x, y float64) {
 
 // form draws what a page keeps for use on several pages, or in several places.
 func (c *canvas) form(form pdf.Value) {
+	if form.Kind() == pdf.Stream && form.Key("Subtype").Name() == "Image" {
+		c.drew = true
+	}
 	if form.Kind() != pdf.Stream || form.Key("Subtype").Name() != "Form" || c.depth > 4 || c.forms >= maxForms {
 		return
 	}

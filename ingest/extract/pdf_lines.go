@@ -31,7 +31,7 @@ func survey(pages []pdf.Page, fonts fontCache) look {
 	letters, heads, seen, n := map[float64]int{}, map[float64]int{}, map[string]int{}, 0
 	step := max(1, len(pages)/surveyed)
 	for i := 0; i < len(pages); i += step {
-		lines, _ := linesOf(pages[i], fonts)
+		lines, _, _ := linesOf(pages[i], fonts)
 		n++
 		for _, line := range lines {
 			letters[rounded(line.size)] += utf8.RuneCountInString(line.text)
@@ -80,6 +80,21 @@ func edges(lines []textLine, page int) map[string]bool {
 // isRunning tells whether a line is one of those that stand on most pages.
 func (l look) isRunning(line textLine, page int) bool {
 	return slices.ContainsFunc(edgeKeys(line.text, page), func(key string) bool { return l.running[key] })
+}
+
+// leftOut tells whether line i of a page is no text of it.
+func (l look) leftOut(lines []textLine, i, page int) bool {
+	return (i < 2 || i >= len(lines)-2) && l.isRunning(lines[i], page)
+}
+
+// onlyRunning tells a page of which no line is left: scanners stamp numbers too.
+func (l look) onlyRunning(lines []textLine, page int) bool {
+	for i := range lines {
+		if !l.leftOut(lines, i, page) {
+			return false
+		}
+	}
+	return true
 }
 
 var digits = regexp.MustCompile(`[0-9０-９]+|\b[ivxlc]+\b`)
@@ -172,7 +187,7 @@ func (p *pageReader) page(n int, lines []textLine) error {
 	}
 	fresh := true
 	for i, line := range lines {
-		if (i < 2 || i >= len(lines)-2) && p.look.isRunning(line, n) {
+		if p.look.leftOut(lines, i, n) {
 			continue
 		}
 		if err := p.line(line, fresh); err != nil {

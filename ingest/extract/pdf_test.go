@@ -17,7 +17,7 @@ import (
 
 // pdfFile makes a PDF with a page for each content stream. Its fonts: F1 with
 // letters half as wide as high; F2 Chinese by a map of its own; F3 Chinese as
-// GBK.
+// GBK. Besides it has a picture Im, a form Fm with a line and an empty one Em.
 func pdfFile(title string, pages ...string) []byte {
 	var b bytes.Buffer
 	var offsets []int
@@ -32,7 +32,8 @@ func pdfFile(title string, pages ...string) []byte {
 	for i := range pages {
 		fmt.Fprintf(&kids, "%d 0 R ", 8+2*i)
 	}
-	object("<< /Type /Pages /Kids [%s] /Count %d /Resources << /Font << /F1 3 0 R /F2 4 0 R /F3 6 0 R >> >> >>", kids.String(), len(pages))
+	object("<< /Type /Pages /Kids [%s] /Count %d /Resources << /Font << /F1 3 0 R /F2 4 0 R /F3 6 0 R >> /XObject << /Im %d 0 R /Fm %d 0 R /Em %d 0 R >> >> >>",
+		kids.String(), len(pages), 8+2*len(pages), 9+2*len(pages), 10+2*len(pages))
 	object("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding /FirstChar 32 /LastChar 126 /Widths [%s] >>", strings.Repeat("500 ", 95))
 	object("<< /Type /Font /Subtype /Type0 /BaseFont /Song /Encoding /Identity-H /DescendantFonts [<< /Type /Font /Subtype /CIDFontType2 /DW 1000 >>] /ToUnicode 5 0 R >>")
 	stream("/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <0000> <FFFF> endcodespacerange\n2 beginbfchar <0001> <7B2C> <0002> <4E00> endbfchar\n1 beginbfrange <0010> <0011> <6761> endbfrange endcmap end")
@@ -42,6 +43,9 @@ func pdfFile(title string, pages ...string) []byte {
 		object("<< /Type /Page /Parent 2 0 R /Contents %d 0 R >>", 9+2*i)
 		stream(p)
 	}
+	object("<< /Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8 /Length 1 >>\nstream\n0\nendstream")
+	object("<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Length 15 >>\nstream\n0 0 m 9 9 l S  \nendstream")
+	object("<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Length 1 >>\nstream\n \nendstream")
 	at := b.Len()
 	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(offsets)+1)
 	for _, o := range offsets {
@@ -201,6 +205,36 @@ func TestPDFPages(t *testing.T) {
 		"page 1", "p One line that is as long as any line of this text is. It ends here.",
 		"page 3", "p Another page begins with a line that is quite as long and goes", "h1 At the foot",
 		"page 4", "p on with no word of the page before.\n(b) an item")
+}
+
+// TestPDFTextless: pages without text that show something are counted, also
+// where a number is stamped on them.
+func TestPDFTextless(t *testing.T) {
+	text := set(10, 700, "One line of text.")
+	for name, c := range map[string]struct {
+		pages []string
+		want  string
+	}{
+		"picture":      {[]string{text, "q 500 0 0 700 0 0 cm /Im Do Q", "/Im Do"}, "textless 2 of 3"},
+		"inline":       {[]string{text, "BI /W 1 /H 1 /CS /G /BPC 8 ID \x00 EI"}, "textless 1 of 2"},
+		"form":         {[]string{text, "/Fm Do"}, "textless 1 of 2"},
+		"beside text":  {[]string{text + "/Im Do", set(10, 700, "More of it.") + "/Fm Do"}, ""},
+		"empty":        {[]string{text, "", "/Em Do", "0 0 m 9 9 l S"}, ""},
+		"cannot read":  {[]string{text, "currentdict"}, "textless 1 of 2"},
+		"stamped":      {[]string{text + set(8, 20, "Sheet 1"), "/Im Do " + set(8, 20, "Sheet 2"), "/Im Do " + set(8, 20, "Sheet 3"), "/Im Do " + set(8, 20, "Sheet 4")}, "textless 3 of 4"},
+		"nothing else": {[]string{"/Im Do"}, "textless 1 of 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := read(extract.PDF, pdfFile("", c.pages...), extract.Limits{})
+			last := ""
+			if n := len(got); n > 0 && strings.HasPrefix(got[n-1], "textless") {
+				last = got[n-1]
+			}
+			if err != nil || last != c.want {
+				t.Errorf("%v, got %q of %q, want %q", err, last, got, c.want)
+			}
+		})
+	}
 }
 
 // TestPDFHeadings: two headings of one size below each other are two, unless
