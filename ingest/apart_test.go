@@ -265,6 +265,34 @@ func TestTextlessPages(t *testing.T) {
 	}
 }
 
+// TestChunkBetweenTables: a web page within a Word document is apart from the
+// tables and lists around it.
+func TestChunkBetweenTables(t *testing.T) {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for name, text := range map[string]string{
+		"word/document.xml": `<w:document xmlns:w="w" xmlns:r="r"><w:body><w:tbl><w:tr><w:tc><w:p><w:r><w:t>City</w:t></w:r></w:p></w:tc></w:tr><w:tr><w:tc><w:p><w:r><w:t>Bern</w:t></w:r></w:p></w:tc></w:tr></w:tbl>` +
+			`<w:altChunk r:id="r1"/><w:p><w:r><w:t>After it.</w:t></w:r></w:p></w:body></w:document>`,
+		"word/_rels/document.xml.rels": `<Relationships><Relationship Id="r1" Target="c.html"/></Relationships>`,
+		"word/c.html":                  "<p>30 days.<h2>More</h2><table><tr><th>A<tr><td>1</table>",
+	} {
+		w, err := z.Create(name)
+		if err == nil {
+			_, err = w.Write([]byte(text))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{" | | City |\n| --- |\n| Bern |\n\n30 days.", "More | | A |\n|---|\n| 1 |\n\nAfter it."}
+	if got := show(parse(t, "a.docx", b.String())); !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
+
 // TestOfficeByFirstBytes: what is named first says what a file is; it may hold
 // a file of another kind.
 func TestOfficeByFirstBytes(t *testing.T) {

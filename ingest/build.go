@@ -201,9 +201,13 @@ func (b *builder) Markdown(text string) error {
 	if err := b.flushFull(); err != nil {
 		return err
 	}
+	b.apart()
 	start := b.text.Len()
 	b.text.WriteString(text + "\n")
 	b.blocks = markdownBlocks(b.blocks, b.text.String(), start)
+	if n := len(b.blocks); n > 0 && b.blocks[n-1].kind != table && b.blocks[n-1].kind != list { // else apart does
+		b.text.WriteByte('\n')
+	}
 	for i := range b.blocks {
 		if b.blocks[i].kind == title {
 			b.headed(b.blocks[i].name)

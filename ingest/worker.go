@@ -55,7 +55,7 @@ var names = []struct {
 // named makes the errors of extract those of ingest.
 func named(err error) error {
 	for _, n := range []struct{ from, to error }{
-		{extract.ErrZip, ErrLimit}, {extract.ErrTooLarge, ErrTooLarge}, {extract.ErrEncrypted, ErrProtected}, {extract.ErrDamaged, ErrDamaged},
+		{extract.ErrZip, ErrLimit}, {extract.ErrTooLarge, ErrTooLarge}, {extract.ErrEncrypted, ErrProtected}, {extract.ErrChunk, ErrProtected}, {extract.ErrDamaged, ErrDamaged},
 	} {
 		if errors.Is(err, n.from) {
 			return fmt.Errorf("%w: %w", n.to, err)

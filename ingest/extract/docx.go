@@ -45,7 +45,7 @@ func readDOCX(f File, sink Sink) error {
 	if err != nil {
 		return err
 	}
-	d := docx{sink: sink, styles: styles, lists: lists, archive: a, parts: parts}
+	d := docx{sink: sink, styles: styles, lists: lists, file: f, archive: a, parts: parts, chunks: map[string]bool{}}
 	err = a.walk(main, d.token)
 	if errors.Is(err, errNoPart) {
 		return fmt.Errorf("%w: it has no word/document.xml", ErrDamaged)
@@ -59,8 +59,10 @@ type docx struct {
 	styles map[string]style
 	lists  *numbering
 
+	file    File
 	archive *archive
 	parts   map[string]string // by id; those of diagrams until they are read
+	chunks  map[string]bool   // parts in other formats that were read
 
 	skip   int // depth inside an element whose text does not count
 	text   bool
@@ -104,8 +106,11 @@ func (d *docx) token(x *xml.Decoder, t xml.Token) error {
 			d.skip++
 			return nil
 		}
-		if t.Name.Local == "relIds" {
+		switch t.Name.Local {
+		case "relIds":
 			return d.diagram(attr(t, "dm"))
+		case "altChunk":
+			return d.chunk(attr(t, "id"))
 		}
 		d.start(t)
 	case xml.EndElement:

@@ -16,6 +16,7 @@ var (
 	ErrDamaged   = errors.New("the file is damaged, or of another kind than it says")
 	ErrEncrypted = errors.New("the file is protected by a password; save it without one")
 	ErrZip       = errors.New("the file unpacks to more than is allowed")
+	ErrChunk     = errors.New("the document holds a part in a format that is not read; open it in Word, save it, and send that")
 	ErrTooLarge  = errors.New("the file is too large for its kind")
 )
 
