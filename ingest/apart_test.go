@@ -265,6 +265,30 @@ func TestTextlessPages(t *testing.T) {
 	}
 }
 
+// TestSignsOfPages: text of a web page that Markdown would take for structure
+// is text, as it is written; code stays code.
+func TestSignsOfPages(t *testing.T) {
+	for name, c := range map[string]struct {
+		page string
+		want []string
+	}{
+		"fence":   {"<h1>A</h1><p>Type ``` first.<p>```<h2>B</h2><p>b<p>~~~ x<h1>C</h1><p>c", []string{"A | Type ``` first.\n\n```", "A > B | b\n\n~~~ x", "C | c"}},
+		"heading": {"<h1>A</h1><p># install<p>one<br>## two<p>Title<br>===<p>Other<br>---", []string{"A | # install\n\none  \n## two\n\nTitle  \n===\n\nOther  \n---"}},
+		"tags":    {"<h1>A</h1><p>&lt;pre&gt; is a tag<p>&lt;!-- so is this<h2>B</h2><p>b &amp;lt;", []string{"A | <pre> is a tag\n\n<!-- so is this", "A > B | b &lt;"}},
+		"table":   {"<p>| a | b |<br>|---|---|", []string{" | | a | b |  \n|---|---|"}},
+		"parted":  {"<h1>A</h1><p><span>#</span> x<ul><li># y<li>```</ul><h2>B</h2><p>z", []string{"A | # x\n\n- # y\n- ```", "A > B | z"}},
+		"names":   {"<h1>C# [x](y) *</h1><p>1. x", []string{"C# [x](y) * | 1. x"}},
+		"code":    {"<h1>A</h1><pre># x &amp;lt; &lt;\n```\n\x01</pre><p>Use <code># y</code>.", []string{"A | ````\n# x &lt; <\n```\n````\n\nUse `# y`."}},
+		"control": {"<p>a\x01b", []string{" | ab"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := show(parse(t, "a.html", c.page)); !slices.Equal(got, c.want) {
+				t.Errorf("got %q\nwant %q", got, c.want)
+			}
+		})
+	}
+}
+
 // TestChunkBetweenTables: a web page within a Word document is apart from the
 // tables and lists around it.
 func TestChunkBetweenTables(t *testing.T) {

@@ -203,8 +203,15 @@ func (b *builder) Markdown(text string) error {
 	}
 	b.apart()
 	start := b.text.Len()
-	b.text.WriteString(text + "\n")
-	b.blocks = markdownBlocks(b.blocks, b.text.String(), start)
+	text += "\n"
+	for _, one := range markdownBlocks(nil, text, 0) {
+		one.start, one.end, one.name = one.start+start, one.end+start, extract.Literal(one.name)
+		for i := range one.cuts {
+			one.cuts[i] += start
+		}
+		b.blocks = append(b.blocks, one)
+	}
+	b.text.WriteString(extract.Literal(text))
 	if n := len(b.blocks); n > 0 && b.blocks[n-1].kind != table && b.blocks[n-1].kind != list { // else apart does
 		b.text.WriteByte('\n')
 	}

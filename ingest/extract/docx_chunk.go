@@ -90,7 +90,7 @@ func (s inside) Markdown(text string) error {
 	case strings.TrimSpace(text) == "":
 		return nil
 	case len(s.d.tables) > 0:
-		s.d.cellText(text)
+		s.d.cellText(Literal(text))
 		return nil
 	}
 	return s.Sink.Markdown(text)

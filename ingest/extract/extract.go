@@ -59,7 +59,8 @@ type Sink interface {
 	// Textless tells that so many of a file's pages show something and have no
 	// text. It comes once, if there is one.
 	Textless(pages, of int)
-	// Markdown is text with structure of its own.
+	// Markdown is text with structure of its own. Signs in it that are none have
+	// stand-ins until Literal puts them back.
 	Markdown(text string) error
 }
 

@@ -39,7 +39,7 @@ func (r *recorder) Row(cells []string, n int) error {
 }
 func (r *recorder) Page(what string, n int)    { _ = r.add("%s %d", what, n) }
 func (r *recorder) Textless(pages, of int)     { _ = r.add("textless %d of %d", pages, of) }
-func (r *recorder) Markdown(text string) error { return r.add("md %s", text) }
+func (r *recorder) Markdown(text string) error { return r.add("md %s", extract.Literal(text)) }
 
 func read(kind extract.Kind, body []byte, limits extract.Limits) ([]string, error) {
 	var r recorder

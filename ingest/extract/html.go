@@ -53,11 +53,12 @@ func readHTML(f File, sink Sink) error {
 	if body == nil {
 		return nil
 	}
+	shield(body, false)
 	text, err := toMarkdown(body)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	return sink.Markdown(unescaped.Replace(string(text)))
+	return sink.Markdown(unparted.Replace(string(text)))
 }
 
 // textBody is the part of a page that is read, without what is no text of it.
@@ -82,9 +83,9 @@ func closedTags(r io.Reader) (io.Reader, error) {
 	return bytes.NewReader(closedTag.ReplaceAll(text, []byte("<$1$2></$1>"))), err
 }
 
-// unescaped makes good what the converter escapes whatever it is told.
-// Signs that only tell where a word may be parted would part it for the search.
-var unescaped = strings.NewReplacer("&lt;", "<", "&gt;", ">", "\u00ad", "", "\u200b", "", "\ufeff", "")
+// unparted takes out the signs that only tell where a word may be parted: they
+// would part it for the search.
+var unparted = strings.NewReplacer("\u00ad", "", "\u200b", "", "\ufeff", "")
 
 func toMarkdown(n *html.Node) ([]byte, error) {
 	// Escapes would become part of the text that is searched and shown.
