@@ -60,6 +60,9 @@ type Config struct {
 	Clock    func() time.Time // nil = time.Now; used where a query names no time
 	InFlight int              // reads of one layer under way at a time, above it the layer is skipped; 0 = 128
 	Probe    time.Duration    // longest that a probe takes; 0 = 20 ms
+	// Filling tells that passages of a tenant are not in the index yet, since it
+	// was lost and is filled again. It is asked at each search; nil: never.
+	Filling func(ctx context.Context, tenant string) bool
 }
 
 // Query is what is asked, and by whom. A read that is late may outlast the
@@ -94,8 +97,9 @@ type LayerUse struct {
 
 // Skipped is a layer, or with an id one candidate, that was left out. Layers:
 // late, error, busy; of knowledge also what it was read without:
-// vectors_late, vectors_failed, rerank_late, rerank_failed. Candidates: floor,
-// budget, duplicate, visible, clash, expired.
+// vectors_late, vectors_failed, rerank_late, rerank_failed, and filling, where
+// the index does not have everything yet. Candidates: floor, budget, duplicate,
+// visible, clash, expired.
 type Skipped struct {
 	Name   string `json:"name"`
 	Reason string `json:"reason"`

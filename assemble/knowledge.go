@@ -35,7 +35,7 @@ type knowledgeRead struct {
 	under  []string // ids of the best that do not fit well enough
 	copies []string // ids of the best that say what a better one does
 	near   bool     // vectors were looked through
-	left   []string // what was done without: vectors_late, rerank_failed
+	left   []string // what was done without: vectors_late, rerank_failed, filling
 }
 
 // questions are what is searched for. A follow-up leans on the turn before and
@@ -93,10 +93,16 @@ type knowledgeReader struct {
 	best []int // of all, the passages nearest by vectors
 	full bool  // the index had as many hits as were asked for
 	lost int   // hits that may not be served
+
+	filling bool // the index does not have everything yet
 	knowledgeRead
 }
 
 func (r knowledgeReader) read(ctx context.Context) (knowledgeRead, error) {
+	// Asked before the search: what comes into the index afterwards may be missed.
+	if filling := r.a.cfg.Filling; filling != nil && filling(ctx, r.scope.Tenant) {
+		r.filling, r.left = true, []string{"filling"}
+	}
 	if err := r.gather(ctx); err != nil {
 		return knowledgeRead{}, err
 	}
@@ -162,7 +168,7 @@ func (r *knowledgeReader) look(ctx context.Context, limit int, deeper bool) erro
 		return err
 	}
 	r.takeWords(hits, len(hits) >= limit)
-	if r.bar.floor > 0 && (r.full || r.documents >= fewDocuments) {
+	if r.bar.floor > 0 && !r.filling && (r.full || r.documents >= fewDocuments) {
 		r.bar.unrelated = r.a.unrelated(ctx, r.scope.Tenant, r.bar.language, r.documents)
 	}
 	// What the words alone would give is at hand before vectors are waited for.

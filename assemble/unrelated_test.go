@@ -215,3 +215,33 @@ func TestUnrelatedQuestions(t *testing.T) {
 		}
 	}
 }
+
+// While the index is filled again, what is there already is given, and the
+// answer says that there may be more; a question that finds nothing was not
+// answered with "no match". What an index that is half full finds by chance says
+// nothing, so it is not measured.
+func TestFilling(t *testing.T) {
+	for name, test := range map[string]struct {
+		filling bool
+		hits    []stores.Hit
+		context string
+		reason  string
+		items   int
+	}{
+		"nothing there yet":   {true, nil, "none", "store_unavailable", 0},
+		"some of it is there": {true, []stores.Hit{{ID: "a", Score: 9, Cover: 0.9}}, "partial", "store_unavailable", 1},
+		"all of it is":        {false, nil, "none", "no_match", 0},
+	} {
+		l, x := handbook(), &wordy{hits: test.hits}
+		tenants := ""
+		a := New(Config{Ledger: l, Index: x, Filling: func(_ context.Context, tenant string) bool { tenants += tenant; return test.filling }})
+		r := a.Assemble(t.Context(), ask("chapter of the handbook"), planOf(intent.RAG), openingOf(l))
+		said := slices.Contains(r.Skipped, Skipped{Name: "knowledge", Reason: "filling"})
+		if r.Context != test.context || r.Reason != test.reason || len(r.Items) != test.items || said != test.filling || tenants != "T1" {
+			t.Errorf("%s: %s, %q, %v, skipped %v; asked for %q", name, r.Context, r.Reason, r.Items, r.Skipped, tenants)
+		}
+		if measured := x.measured.Load() > 0; measured == test.filling {
+			t.Errorf("%s: measured %v", name, measured)
+		}
+	}
+}

@@ -101,6 +101,7 @@ const (
 func (b *backends) keepFilled(ctx context.Context, s *server) {
 	for {
 		if b.index.NeedsRebuild() {
+			b.filling.begin()
 			b.rebuild(ctx, s)
 		}
 		if !sleep(ctx, fillCheck) {
@@ -111,14 +112,26 @@ func (b *backends) keepFilled(ctx context.Context, s *server) {
 
 func (b *backends) rebuild(ctx context.Context, s *server) {
 	began := time.Now()
-	n, err := b.ingester.Rebuild(ctx, nil)
-	if err != nil && n > 0 {
+	queued := false
+	n, err := b.ingester.Rebuild(ctx, func(int) { queued = true; b.filling.queued() })
+	switch {
+	case n > 0:
+		b.filling.queued()
+	case queued:
+		b.filling.end() // nothing was lost: what waits are new documents
+	}
+	if err != nil && (n > 0 || queued) {
 		// All is in the outbox, and put as soon as the index takes it.
-		s.log.Warn("the search index is filled as far as it can be, and further as soon as it can", "error", err)
+		if n > 0 {
+			s.log.Warn("the search index is filled as far as it can be, and further as soon as it can", "error", err)
+		}
 		err = b.drained(ctx)
 	}
 	if err == nil {
 		err = b.index.Rebuilt(ctx)
+	}
+	if err == nil {
+		b.filling.end()
 	}
 	switch {
 	case err == nil && n > 0:

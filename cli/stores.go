@@ -31,6 +31,7 @@ type backends struct {
 	recorder *recorder // of ledger
 	index    index
 	losses   *losses
+	filling  filling
 	meaning  *meaning // nil = no embedder
 	cache    *cached.Cache[*assemble.Rows]
 	learner  *learn.Learner
@@ -77,6 +78,9 @@ func (s *server) openBackends(opening context.Context) (_ *backends, err error) 
 	if s.cfg.Intent.Judge.Model != "" {
 		b.judge = s.newJudging(b.ledger)
 		b.run(func() { b.judge.Run(ctx) })
+	}
+	if b.index.NeedsRebuild() {
+		b.filling.begin() // before the first question
 	}
 	b.fill(ctx)
 	b.run(func() { b.learner.Run(ctx) })
@@ -230,6 +234,7 @@ func (s *server) walkContext(b *backends) (*proxy.Context, error) {
 // assembly is what context is made of.
 func (s *server) assembly(b *backends) assemble.Config {
 	c := assemble.Config{Ledger: b.ledger, Index: b.index, Cache: b.cache}
+	c.Filling = func(ctx context.Context, tenant string) bool { return b.filling.of(ctx, tenant, b.ledger.Waits) }
 	if b.meaning != nil {
 		c.Vectors = b.meaning
 	}

@@ -170,6 +170,12 @@ func (l *Ledger) OutboxRows(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
+// Waits reports whether passages of a tenant wait to be put into the index. It
+// looks at one row.
+func (l *Ledger) Waits(ctx context.Context, tenant string) (bool, error) {
+	return one(l.reader(ctx), `SELECT 1 FROM outbox WHERE tenant = $1 AND op = 'put' AND cancelled = 0 LIMIT 1`, []any{tenant}, new(int))
+}
+
 // served is the condition of versions that are to be found, now or from a day on.
 const served = `state IN ('published', 'scheduled')`
 

@@ -56,6 +56,13 @@ func (f *fixture) put(d stores.Draft) stores.PutResult {
 	return r
 }
 
+func (f *fixture) waits(tenant string) bool {
+	f.Helper()
+	waits, err := f.Waits(f.Context(), tenant)
+	f.must(err)
+	return waits
+}
+
 // allPassages are those of a version, read some at a time.
 func (f *fixture) allPassages(document string, version int) (all []stores.Passage) {
 	f.Helper()
@@ -273,10 +280,15 @@ func Documents(t *testing.T, open Opener) {
 		f.put(later)
 		f.work(x)
 		lost := index{}
+		f.must(f.DeleteDocument(f.Context(), "acme", "d2"))
+		f.same("waits, with a removal", f.waits("acme"), false)
+		f.work(x)
 		n, err := f.Requeue(f.Context())
 		f.must(err)
+		f.same("waits then", []bool{f.waits("acme"), f.waits("umbrella")}, []bool{true, false})
 		f.work(lost)
-		f.same("versions", n, 4)
+		f.same("waits when all is put", f.waits("acme"), false)
+		f.same("versions", n, 3)
 		f.same("index", fmt.Sprint(lost), fmt.Sprint(x))
 	})
 

@@ -39,6 +39,7 @@ type Store interface {
 	Outbox(ctx context.Context, limit int) ([]stores.OutboxEntry, error)
 	OutboxDone(ctx context.Context, seqs []int64) error
 	OutboxRows(ctx context.Context) (int, error)
+	Waits(ctx context.Context, tenant string) (bool, error)
 	Requeue(ctx context.Context) (int, error)
 	Indexed(ctx context.Context, tenant, space string) (bool, error)
 	RequeueTenant(ctx context.Context, tenant, space string) (int, error)
