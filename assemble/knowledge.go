@@ -222,8 +222,9 @@ func place(at map[string]int, id string, next int) (i int, there bool) {
 	return i, there
 }
 
-// texts reads the best that fit until there are enough, some at a time. Those
-// that say what a better one does take no place.
+// texts reads the best that fit until there are enough, some at a time: the spare
+// ones make up for a few that say what a better one does, and where there are more
+// of these it goes on.
 func (r *knowledgeReader) texts(ctx context.Context) error {
 	order, kept := r.order(), r.newUnlike()
 	enough := r.want + spare
@@ -234,17 +235,19 @@ func (r *knowledgeReader) texts(ctx context.Context) error {
 				some = append(some, i)
 			}
 		}
-		served := 0
+		served, different := 0, 0
 		for _, i := range order {
-			if served >= enough || len(some) >= n {
+			if served >= enough && different >= r.want || len(some) >= n {
 				break
 			}
 			switch c := &r.all[i]; {
 			case !r.bar.clears(c) || slices.Contains(r.best, i) && !c.asked:
 			case !c.asked:
 				some = append(some, i)
-			case c.passage != nil && kept.take(i):
-				served++
+			case c.passage != nil:
+				if served++; kept.take(i) {
+					different++
+				}
 			}
 		}
 		if len(some) == 0 {

@@ -9,6 +9,7 @@ import (
 // words or characters, a quarter of them, and where those agree its numbers.
 type fingerprint struct {
 	runs []uint64 // sorted
+	all  []uint64 // all runs, where they were needed
 	text string
 }
 
@@ -44,12 +45,19 @@ func (fp *fingerprint) repeats(other *fingerprint) bool {
 	}
 	a, b := fp.runs, other.runs
 	if len(a) < fewRuns {
-		a, b = runsOf(fp.text, 0), runsOf(other.text, 0)
+		a, b = fp.allRuns(), other.allRuns()
 	}
 	if len(a) == 0 || float64(shared(a, b)) < sameText*float64(len(a)) {
 		return false
 	}
 	return subset(numbers(fp.text), numbers(other.text))
+}
+
+func (fp *fingerprint) allRuns() []uint64 {
+	if fp.all == nil {
+		fp.all = runsOf(fp.text, 0)
+	}
+	return fp.all
 }
 
 func shared(a, b []uint64) int {
