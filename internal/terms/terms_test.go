@@ -85,7 +85,7 @@ func TestKinds(t *testing.T) {
 }
 
 func TestWeak(t *testing.T) {
-	for _, w := range []string{"what", "does", "的", "什么", "請問"} {
+	for _, w := range []string{"what", "does", "的", "什么", "请问"} {
 		if !terms.Weak(w) {
 			t.Errorf("%s is not weak", w)
 		}

@@ -14,9 +14,9 @@ var weak = set(
 	going see look find take come think mean good new much many more most also just only such same other another there
 	out up down off very really still even ever after before during while because since through without within per via
 	cannot specific specifically clarify regarding ok okay hi hello hey thanks thank yes`,
-	`的 了 吗 嗎 呢 吧 啊 呀 嘛 么 麼 是 在 有 我 你 您 他 她 它 们 們 谁 誰 和 与 與 或 及 就 都 也 还 還 不 被 把 对 對 这 這 那`,
-	`什么 什麼 怎么 怎麼 如何 哪些 哪个 哪個 多少 是否 可以 怎样 怎樣 为什 為什 么样 麼樣 么办 麼辦 我们 我們 你们 你們 他们 他們 请问 請問
-	能否 哪里 哪裡 哪儿 这个 這個 那个 那個 应该 應該 应当 應當 有没 有沒 没有 沒有 是不 不是 时候 時候 的是 是什 么是 麼是 一下 告诉 告訴`,
+	`的 了 吗 呢 吧 啊 呀 嘛 么 是 在 有 我 你 您 他 她 它 们 谁 和 与 或 及 就 都 也 还 不 被 把 对 这 那`,
+	`什么 怎么 如何 哪些 哪个 多少 是否 可以 怎样 为什 么样 么办 我们 你们 他们 请问 能否 哪里 哪儿 这个 那个 应该 应当 有没 没有 是不 不是
+	时候 的是 是什 么是 一下 告诉`,
 )
 
 func set(lists ...string) map[string]bool {
