@@ -110,9 +110,9 @@ func TestPDFNumbersAtEdges(t *testing.T) {
 // TestPDFLines: the rows of a table stay lines, and what stands higher is not
 // one number with what is before it.
 func TestPDFLines(t *testing.T) {
-	page := "BT /F1 10 Tf 72 700 Td (City) Tj 100 0 Td (Hotel) Tj -100 -12 Td (Berlin) Tj 100 0 Td (160 EUR) Tj -100 -12 Td (All of them are limits for one night and one person.) Tj ET " +
+	page := "BT /F1 10 Tf 72 700 Td (City) Tj 100 0 Td (Hotel) Tj -100 -12 Td (Berlin) Tj 100 0 Td (160 EUR) Tj -100 -12 Td (Per night and person.) Tj ET " +
 		"BT /F1 10 Tf 72 600 Td (Up to 10) Tj 5 Ts /F1 6 Tf (6) Tj 0 Ts /F1 10 Tf ( people.) Tj ET"
-	check(t, extract.PDF, pdfFile("", page), "page 1", "p City  Hotel\nBerlin  160 EUR\nAll of them are limits for one night and one person.", "p Up to 10^6 people.")
+	check(t, extract.PDF, pdfFile("", page), "page 1", "p City  Hotel\nBerlin  160 EUR\nPer night and person.", "p Up to 10^6 people.")
 }
 
 // TestPDFTwice: letters that are drawn twice to be bold are read once.
