@@ -133,21 +133,27 @@ func TestEndWhileStoresAreTried(t *testing.T) {
 	}
 }
 
-// A damaged index is put aside, told of once, and built anew from the ledger,
-// while requests go on with what does not need it.
-func TestDamagedIndex(t *testing.T) {
+// withRegister is a folder in which a Strata that has stopped took in a
+// document, the path of its index, and what another one there is started with.
+func withRegister(t *testing.T) (dir, index string, env []string, last func() string) {
+	t.Helper()
 	upstream, last := model(t)
-	dir := t.TempDir()
-	env := []string{upstream, "STRATA_ADMIN_TOKEN=t"}
+	dir, env = t.TempDir(), []string{upstream, "STRATA_ADMIN_TOKEN=t"}
 	s := serve(t, dir, env...)
 	s.put(t, "register.md", "# Harbour\n\nThe crane register number is ZEBRA-41.\n")
 	s.stop(t)
-	index := filepath.Join(dir, ".local/share/strata/index.db")
+	return dir, filepath.Join(dir, ".local/share/strata/index.db"), env, last
+}
+
+// A damaged index is put aside, told of once, and built anew from the ledger,
+// while requests go on with what does not need it.
+func TestDamagedIndex(t *testing.T) {
+	dir, index, env, last := withRegister(t)
 	garbage := strings.Repeat("this was an index once ", 1000)
 	if err := os.WriteFile(index, []byte(garbage), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s = serve(t, dir, env...)
+	s := serve(t, dir, env...)
 	eventually(t, "the document is found again", func() bool {
 		got := s.chat(t, "What is the crane register number?")
 		found := strings.Contains(last(), "ZEBRA-41")
@@ -177,13 +183,7 @@ func TestDamagedIndex(t *testing.T) {
 // Until what a lost index had is in it again, a question is not told that
 // nothing fits it.
 func TestIndexBeingFilled(t *testing.T) {
-	upstream, last := model(t)
-	dir := t.TempDir()
-	env := []string{upstream, "STRATA_ADMIN_TOKEN=t"}
-	s := serve(t, dir, env...)
-	s.put(t, "register.md", "# Harbour\n\nThe crane register number is ZEBRA-41.\n")
-	s.stop(t)
-	path := filepath.Join(dir, ".local/share/strata/index.db")
+	dir, path, env, last := withRegister(t)
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestIndexBeingFilled(t *testing.T) {
 	if _, err := db.Exec(`BEGIN IMMEDIATE`); err != nil {
 		t.Fatal(err)
 	}
-	s = serve(t, dir, env...)
+	s := serve(t, dir, env...)
 	if got := s.chat(t, "What is the crane register number?"); !strings.Contains(got, "none;") || !strings.Contains(got, "skipped=knowledge:filling; reason=store_unavailable") {
 		t.Errorf("X-Strata-Context %q", got)
 	}

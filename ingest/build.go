@@ -202,14 +202,11 @@ func (b *builder) Markdown(text string) error {
 		return err
 	}
 	b.apart()
-	start := b.text.Len()
+	start, first := b.text.Len(), len(b.blocks)
 	text += "\n"
-	for _, one := range markdownBlocks(nil, text, 0) {
-		one.start, one.end, one.name = one.start+start, one.end+start, extract.Literal(one.name)
-		for i := range one.cuts {
-			one.cuts[i] += start
-		}
-		b.blocks = append(b.blocks, one)
+	b.blocks = markdownBlocks(b.blocks, b.text.String()+text, start)
+	for i := range b.blocks[first:] {
+		b.blocks[first+i].name = extract.Literal(b.blocks[first+i].name)
 	}
 	b.text.WriteString(extract.Literal(text))
 	if n := len(b.blocks); n > 0 && b.blocks[n-1].kind != table && b.blocks[n-1].kind != list { // else apart does

@@ -90,8 +90,9 @@ func pairBefore(dst []Term) bool {
 // HashBits is how long the hash of a term is: what SQLite keeps in six bytes.
 const HashBits = 47
 
-// hash is FNV-1a of a term or, with two, of a phrase, folded to HashBits. Among a million terms of a tenant, one chance in
-// a few hundred is that any two are the same.
+// hash is FNV-1a of a term or, with two, of a phrase, folded to HashBits. Among
+// a million terms of a tenant, one chance in a few hundred is that any two are
+// the same.
 func hash(a, b string) int64 {
 	const offset, prime = 14695981039346656037, 1099511628211
 	h := uint64(offset)
